@@ -1,0 +1,93 @@
+// right: two pinned buffers each way, used in turn
+#include "pinned-memory.hpp"
+
+#include "common/cuda_check.hpp"
+#include "common/device_guard.hpp"
+#include "common/event.hpp"
+#include "common/stream.hpp"
+
+namespace {
+
+struct FreeDevice {
+    void operator()(float* memory) const { cudaFree(memory); }
+};
+
+struct FreeHost {
+    void operator()(float* memory) const { cudaFreeHost(memory); }
+};
+
+using DeviceFrame = std::unique_ptr<float[], FreeDevice>;
+using HostFrame = std::unique_ptr<float[], FreeHost>;
+
+DeviceFrame make_device_frame(std::size_t pixels) {
+    float* memory = nullptr;
+    CUDA_CHECK(cudaMalloc(&memory, pixels * sizeof(float)));
+    return DeviceFrame(memory);
+}
+
+HostFrame make_pinned_frame(std::size_t pixels) {
+    float* memory = nullptr;
+    CUDA_CHECK(cudaMallocHost(&memory, pixels * sizeof(float)));
+    return HostFrame(memory);
+}
+
+__global__ void find_edges(const float* frame, float* edges, std::size_t pixels) {
+    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (i >= pixels) return;
+    edges[i] = i == 0 ? frame[0] : frame[i] - frame[i - 1];
+}
+
+class Pipeline final : public lesson::FramePipeline {
+public:
+    explicit Pipeline(std::size_t pixels)
+        : pixels_(pixels), frames_{make_pinned_frame(pixels), make_pinned_frame(pixels)},
+          results_{make_pinned_frame(pixels), make_pinned_frame(pixels)},
+          device_frame_(make_device_frame(pixels)), device_result_(make_device_frame(pixels)) {}
+
+    float* next_frame() override { return frames_[next_frame_].get(); }
+
+    void upload() override {
+        CUDA_CHECK(cudaMemcpyAsync(device_frame_.get(), frames_[next_frame_].get(), bytes(),
+                                   cudaMemcpyHostToDevice, stream_));
+        CUDA_CHECK(cudaEventRecord(uploaded_, stream_));
+        CUDA_CHECK(cudaEventSynchronize(uploaded_));
+        next_frame_ ^= 1;
+    }
+
+    void process() override {
+        const DeviceGuard guard(stream_.device());
+        constexpr unsigned threads = 256;
+        const auto blocks = static_cast<unsigned>((pixels_ + threads - 1) / threads);
+        find_edges<<<blocks, threads, 0, stream_>>>(device_frame_.get(), device_result_.get(),
+                                                    pixels_);
+        CUDA_CHECK(cudaGetLastError());
+    }
+
+    const float* download() override {
+        next_result_ ^= 1;
+        CUDA_CHECK(cudaMemcpyAsync(results_[next_result_].get(), device_result_.get(), bytes(),
+                                   cudaMemcpyDeviceToHost, stream_));
+        CUDA_CHECK(cudaStreamSynchronize(stream_));
+        return results_[next_result_].get();
+    }
+
+private:
+    std::size_t bytes() const { return pixels_ * sizeof(float); }
+
+    std::size_t pixels_;
+    HostFrame frames_[2];
+    HostFrame results_[2];
+    unsigned next_frame_ = 0;
+    unsigned next_result_ = 0;
+    DeviceFrame device_frame_;
+    DeviceFrame device_result_;
+    Stream stream_;
+    Event uploaded_;
+};
+
+} // namespace
+
+std::unique_ptr<lesson::FramePipeline> lesson::make_frame_pipeline(int device, std::size_t pixels) {
+    const DeviceGuard guard(device);
+    return std::make_unique<Pipeline>(pixels);
+}
