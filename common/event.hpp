@@ -7,10 +7,9 @@
 /// Owns an event of the device that was current at its construction.
 class Event {
 public:
+    Event() : Event(cudaEventDefault) {}
     /// Pass cudaEventDisableTiming for an event that only orders work.
-    explicit Event(unsigned flags = cudaEventDefault) {
-        CUDA_CHECK(cudaEventCreateWithFlags(&event_, flags));
-    }
+    explicit Event(unsigned flags) { CUDA_CHECK(cudaEventCreateWithFlags(&event_, flags)); }
     ~Event() {
         if (event_) cudaEventDestroy(event_);
     }
