@@ -1,0 +1,453 @@
+// Checks of lesson 1: device memory.
+#include "1-device-memory/device-memory.hpp"
+
+#include "support/bandwidth.hpp"
+#include "support/call_log.hpp"
+#include "support/catch.hpp"
+#include "support/delay.hpp"
+#include "support/devices.hpp"
+#include "support/pattern.hpp"
+#include "support/report.hpp"
+#include "support/untouched.hpp"
+
+#include "common/cuda_check.hpp"
+#include "common/device_guard.hpp"
+#include "common/stream.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using lesson::make_sharded_keys;
+using lesson::Shard;
+using lesson::ShardedKeys;
+
+using Vector = std::unique_ptr<ShardedKeys>;
+using Devices = std::vector<int>;
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+constexpr std::size_t prime = 100'003;
+
+std::string section(const char* name) {
+    return std::string("lessons/1-device-memory/README.md, section \"") + name + "\"";
+}
+
+std::string gpu(int device) {
+    return "GPU " + std::to_string(device);
+}
+
+std::string keys(std::size_t n) {
+    return std::to_string(n) + (n == 1 ? " key" : " keys");
+}
+
+std::string over(const Devices& devices) {
+    std::string text = " over";
+    for (const int device : devices)
+        text += " " + std::to_string(device);
+    return text;
+}
+
+/// All GPUs in a hostile order; a single one gets three shards.
+Devices target_devices() {
+    const Devices devices = check::hostile_order();
+    return devices.size() > 1 ? devices : Devices(3, devices[0]);
+}
+
+/// Sizes at which splits go wrong.
+std::vector<std::size_t> awkward_sizes(std::size_t shards) {
+    const std::size_t even = shards * 4096;
+    return {0, 1, shards - 1, shards, shards + 1, even - 1, even, even + 1, prime};
+}
+
+/// The two arguments of fill(): other ones in each run, and for each `id`.
+struct Fill {
+    explicit Fill(std::uint64_t id)
+        : first(check::pattern_bits(id, 0)), step(check::pattern_bits(id, 1) | 1) {}
+
+    void operator()(ShardedKeys& vector) const { vector.fill(first, step); }
+
+    std::vector<std::uint64_t> expected(const Shard& shard) const {
+        std::vector<std::uint64_t> keys(shard.size);
+        for (std::size_t i = 0; i < shard.size; ++i)
+            keys[i] = first + (shard.offset + i) * step;
+        return keys;
+    }
+
+    std::uint64_t first, step;
+};
+
+/// Copies a shard to the host without waiting for anything but the copy itself: whatever is not
+/// there yet is missing.
+std::vector<std::uint64_t> read_now(const Shard& shard, cudaStream_t stream) {
+    std::vector<std::uint64_t> keys(shard.size);
+    CUDA_CHECK(cudaMemcpyAsync(keys.data(), shard.keys, shard.size * sizeof(std::uint64_t),
+                               cudaMemcpyDeviceToHost, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    return keys;
+}
+
+void check_keys(const ShardedKeys& vector, const Fill& fill, const std::string& what) {
+    const Stream stream;
+    for (std::size_t k = 0; k < vector.shards().size(); ++k) {
+        const Shard& shard = vector.shards()[k];
+        if (shard.size == 0) continue;
+        check::same(what + ", shard " + std::to_string(k), read_now(shard, stream),
+                    fill.expected(shard));
+    }
+}
+
+cudaPointerAttributes attributes_of(const void* memory) {
+    cudaPointerAttributes attributes{};
+    CUDA_CHECK(cudaPointerGetAttributes(&attributes, memory));
+    return attributes;
+}
+
+int current_device() {
+    int device = -1;
+    CUDA_CHECK(cudaGetDevice(&device));
+    return device;
+}
+
+/// Whether making the vector ends with a CudaError, whose trace in the runtime is then removed.
+bool refuses_to_make(const Devices& devices, std::size_t size) {
+    try {
+        make_sharded_keys(devices, size);
+        return false;
+    } catch (const CudaError&) {
+        cudaGetLastError();
+        return true;
+    }
+}
+
+void check_nothing_left(const check::CallLog& log, const std::string& what) {
+    for (const std::string& leak : log.leaks())
+        check::expect(false, what + ": " + leak);
+}
+
+/// A machine without GPUs of its own: there, work costs CPU time by its size.
+bool is_simulated(int device) {
+    cudaDeviceProp properties{};
+    CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+    return std::string(properties.name).find("simulated") != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("each shard lies on the GPU that it is meant for", "[pts:3][gpus:2][starter-fails]") {
+    check::require_devices(2);
+    check::explain("cudaMalloc allocates on the device that is current at that moment, in the "
+                   "calling thread. The list says which GPU each shard is for: make that one "
+                   "current before the allocation.",
+                   section("The idea"));
+    const Devices devices = check::hostile_order();
+    for (const int current : {0, devices.back(), devices.front()}) {
+        const DeviceGuard guard(current);
+        const Vector vector = make_sharded_keys(devices, prime);
+        REQUIRE(vector->shards().size() == devices.size());
+        for (std::size_t k = 0; k < devices.size(); ++k) {
+            const Shard& shard = vector->shards()[k];
+            if (shard.size == 0) continue;
+            const std::string what = "with " + gpu(current) + " current, shard " +
+                                     std::to_string(k) + " is meant for " + gpu(devices[k]);
+            const int owner = attributes_of(shard.keys).device;
+            check::expect(owner == devices[k], what + " and begins on " + gpu(owner));
+            const int end_owner = attributes_of(shard.keys + shard.size - 1).device;
+            check::expect(end_owner == owner, what + " and ends on " + gpu(end_owner));
+        }
+    }
+}
+
+TEST_CASE("the shards are device memory", "[pts:1]") {
+    check::explain(
+        "The vector is to lie in the memory of the GPUs. Managed memory moves to whoever "
+        "touches it, and mapped memory stays with the host.",
+        "lessons/1-device-memory/device-memory.hpp, make_sharded_keys");
+    const Vector vector = make_sharded_keys(target_devices(), prime);
+    for (std::size_t k = 0; k < vector->shards().size(); ++k) {
+        const Shard& shard = vector->shards()[k];
+        if (shard.size == 0) continue;
+        const cudaMemoryType type = attributes_of(shard.keys).type;
+        check::expect(type == cudaMemoryTypeDevice,
+                      "shard " + std::to_string(k) + " is memory of type " + std::to_string(type) +
+                          ", expected " + std::to_string(cudaMemoryTypeDevice) + " (device)");
+    }
+}
+
+TEST_CASE("the shards hold the whole vector", "[pts:2][starter-fails]") {
+    check::explain("A division rounds down: what is left over has to go to some shard. Shards "
+                   "follow each other without a gap, and the last one ends where the vector does.",
+                   section("Your task"));
+    const Devices all = target_devices();
+    for (const Devices& devices : {all, Devices(4, all[0])}) {
+        for (const std::size_t size : awkward_sizes(devices.size())) {
+            const std::string what = keys(size) + over(devices);
+            const Vector vector = make_sharded_keys(devices, size);
+            INFO(what);
+            REQUIRE(vector->shards().size() == devices.size());
+            const std::size_t longest = size / devices.size() + lesson::max_excess;
+            std::size_t end = 0;
+            for (const Shard& shard : vector->shards()) {
+                check::expect(shard.offset == end,
+                              what + ": a shard begins at key " + std::to_string(shard.offset) +
+                                  ", the one before it ends at " + std::to_string(end));
+                check::expect(shard.size <= longest, what + ": a shard has " + keys(shard.size) +
+                                                         ", which is far more than its share of " +
+                                                         keys(size / devices.size()));
+                end = shard.offset + shard.size;
+            }
+            check::expect(end == size, what + ": the last shard ends at key " +
+                                           std::to_string(end) + ", the vector at " +
+                                           std::to_string(size));
+        }
+    }
+}
+
+TEST_CASE("every key is right", "[pts:2]") {
+    check::explain("Key i is first + i * step, where i counts from the beginning of the vector, "
+                   "not of the shard. A kernel has to run on the GPU whose memory it writes.",
+                   section("Background"));
+    const Devices devices = target_devices();
+    std::uint64_t id = 0;
+    for (const std::size_t size : awkward_sizes(devices.size())) {
+        const Vector vector = make_sharded_keys(devices, size);
+        for (const int current : {devices.back(), 0}) {
+            const DeviceGuard guard(current);
+            const Fill fill(++id);
+            fill(*vector);
+            check_keys(*vector, fill,
+                       keys(size) + over(devices) + ", " + gpu(current) + " current");
+        }
+    }
+}
+
+TEST_CASE("the keys are there once fill returns", "[pts:2]") {
+    check::explain("Launches return before the kernel has run. fill() has to wait for every GPU "
+                   "that it has put to work; cudaDeviceSynchronize waits for the current one only.",
+                   section("Functions you may need"));
+    const Devices devices = target_devices();
+    const Vector vector = make_sharded_keys(devices, prime);
+    Fill{1}(*vector);
+    check::CallLog log;
+    log.delay_before(check::kernel_launches, std::chrono::milliseconds(5));
+    for (std::size_t slow = 0; slow < devices.size(); ++slow) {
+        const DeviceGuard guard(devices[(slow + 1) % devices.size()]);
+        const Fill fill(2 + slow);
+        check::delay(devices[slow], nullptr, std::chrono::milliseconds(20));
+        fill(*vector);
+        check_keys(*vector, fill, "with " + gpu(devices[slow]) + " the slowest");
+    }
+}
+
+TEST_CASE("all GPUs are put to work before one is waited for", "[pts:2][starter-fails]") {
+    check::explain("A thread that waits between two launches lets the next GPU idle until the one "
+                   "before is done: the GPUs take turns.",
+                   section("The idea"));
+    const Devices devices = target_devices();
+    const Vector vector = make_sharded_keys(devices, prime);
+    check::CallLog log;
+    Fill{1}(*vector);
+    check::expect(log.count(check::kernel_launches) >= 1, "fill() launched no kernel");
+
+    std::map<std::thread::id, const check::Call*> waited;
+    std::map<std::thread::id, int> launches;
+    check::Names relevant = check::kernel_launches;
+    relevant.insert(relevant.end(), check::waits.begin(), check::waits.end());
+    const std::vector<check::Call> calls = log.calls(relevant);
+    for (const check::Call& call : calls) {
+        const bool is_launch =
+            std::count(check::kernel_launches.begin(), check::kernel_launches.end(), call.name) > 0;
+        if (!is_launch) {
+            if (launches[call.thread] > 0) waited[call.thread] = &call;
+            continue;
+        }
+        const check::Call* wait = std::exchange(waited[call.thread], nullptr);
+        const int before = launches[call.thread]++;
+        check::expect(!wait, "after " + std::to_string(before) + " of " +
+                                 std::to_string(devices.size()) +
+                                 " shards had been put to work, the thread waited: " +
+                                 (wait ? check::to_text(*wait) : ""));
+    }
+}
+
+TEST_CASE("all GPUs together reach their combined rate", "[pts:3][gpus:2][starter-fails]") {
+    check::require_devices(2);
+    check::explain("Each GPU writes its own memory, so several are several times as fast as one: "
+                   "if each has its own shard, and if none waits for another.",
+                   section("What you see"));
+    const Devices devices = check::hostile_order();
+    const std::size_t share =
+        is_simulated(devices[0]) ? 256 * mebibyte / devices.size() : 1024 * mebibyte;
+    const std::size_t size = devices.size() * share / sizeof(std::uint64_t);
+    const Vector vector = make_sharded_keys(devices, size);
+    std::vector<check::GuardedDevice<unsigned char>> plain;
+    for (const int device : devices)
+        plain.emplace_back(device, share);
+
+    const auto reference = [&] {
+        for (auto& memory : plain) {
+            const DeviceGuard guard(memory.device());
+            CUDA_CHECK(cudaMemsetAsync(memory.data(), 1, memory.size()));
+        }
+        for (const auto& memory : plain) {
+            const DeviceGuard guard(memory.device());
+            CUDA_CHECK(cudaDeviceSynchronize());
+        }
+    };
+    const Fill fill(1);
+    check::compare_rates("fill by " + std::to_string(devices.size()) + " GPUs",
+                         size * sizeof(std::uint64_t), check::timed(devices[0], reference),
+                         check::timed(devices[0], [&] { fill(*vector); }), 0.7);
+    check_keys(*vector, fill, keys(size));
+}
+
+TEST_CASE("the caller finds its current device unchanged", "[pts:2][gpus:2][starter-fails]") {
+    check::require_devices(2);
+    check::explain("The current device belongs to the thread, and so to the caller as well. Put "
+                   "back the one that was found, which need not be 0.",
+                   section("The idea"));
+    const Devices devices = check::hostile_order();
+    for (std::size_t k = 0; k < devices.size(); ++k) {
+        const int here = devices[k];
+        const int elsewhere = devices[(k + 1) % devices.size()];
+        INFO("make_sharded_keys with " << gpu(here) << " current, the rest with "
+                                       << gpu(elsewhere));
+        Vector vector = check::untouched(here, [&] { return make_sharded_keys(devices, prime); });
+        check::untouched(elsewhere, [&] { vector->fill(1, 1); });
+        check::untouched(elsewhere, [&] { vector.reset(); });
+    }
+}
+
+TEST_CASE("no error is left behind", "[pts:1]") {
+    check::explain(
+        "A call inside failed, and nobody looked. The error stays until somebody asks for "
+        "the last one, and is then blamed for it.",
+        section("Background"));
+    cudaGetLastError();
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, prime}) {
+        Vector vector = make_sharded_keys(target_devices(), size);
+        vector->fill(1, 1);
+        const cudaError_t made = cudaGetLastError();
+        vector.reset();
+        const cudaError_t freed = cudaGetLastError();
+        check::expect(made == cudaSuccess, keys(size) + ": making and filling the vector left " +
+                                               cudaGetErrorName(made) + " behind");
+        check::expect(freed == cudaSuccess, keys(size) + ": freeing the vector left " +
+                                                cudaGetErrorName(freed) + " behind");
+    }
+}
+
+TEST_CASE("another thread may use the vector", "[pts:2]") {
+    check::explain("Every thread has its own current device, at first 0. What one thread has set "
+                   "holds for no other: set the device where it is needed.",
+                   section("The idea"));
+    const Devices devices = target_devices();
+    const DeviceGuard guard(devices.front());
+    const Fill first(1), second(2);
+
+    const Vector made_here = make_sharded_keys(devices, prime);
+    check::on_second_thread([&] { first(*made_here); });
+    check_keys(*made_here, first, "made here, filled by another thread");
+
+    Vector made_there = check::on_second_thread([&] { return make_sharded_keys(devices, prime); });
+    second(*made_there);
+    check_keys(*made_there, second, "made by another thread, filled here");
+    check::on_second_thread([&] { made_there.reset(); });
+    check_keys(*made_here, first, "after the other vector is gone");
+}
+
+TEST_CASE("a failed allocation is reported and undone", "[pts:2]") {
+    check::explain(
+        "When the memory of one GPU is full, the caller must hear of it by a CudaError, "
+        "and what had been allocated on the others must be freed. No destructor runs for "
+        "an object whose constructor throws, only for its members.",
+        "lessons/1-device-memory/device-memory.hpp, make_sharded_keys");
+    const Devices devices = target_devices();
+    make_sharded_keys(devices, prime);
+    for (int nth = 1; nth <= static_cast<int>(devices.size()); ++nth) {
+        check::CallLog log;
+        log.fail(check::device_allocations, nth, cudaErrorMemoryAllocation);
+        const bool refused = refuses_to_make(devices, prime);
+        if (nth > 1 && log.refused() == 0) break; // fewer allocations than shards
+        const std::string what = "allocation " + std::to_string(nth) + " failed";
+        check::expect(refused, what + ": make_sharded_keys did not throw CudaError");
+        check_nothing_left(log, what);
+    }
+    const Vector vector = make_sharded_keys(devices, prime);
+    const Fill fill(1);
+    fill(*vector);
+    check_keys(*vector, fill, "made after the failures");
+}
+
+TEST_CASE("the current device is the same after a failed allocation", "[pts:1][gpus:2]") {
+    check::require_devices(2);
+    check::explain("An exception leaves the function as a return does: what puts the device back "
+                   "has to be a destructor.",
+                   section("The idea"));
+    const Devices devices = check::hostile_order();
+    for (int nth = 1; nth <= static_cast<int>(devices.size()); ++nth) {
+        const int current = devices[nth % devices.size()];
+        const DeviceGuard guard(current);
+        check::CallLog log;
+        log.fail(check::device_allocations, nth, cudaErrorMemoryAllocation);
+        refuses_to_make(devices, prime);
+        const int found = current_device();
+        check::expect(found == current, "allocation " + std::to_string(nth) +
+                                            " failed: " + gpu(current) + " was current before, " +
+                                            gpu(found) + " is now");
+    }
+}
+
+TEST_CASE("a GPU that does not exist is reported", "[pts:1]") {
+    check::explain("cudaSetDevice fails for a number that no GPU has, and the device before stays "
+                   "current. Unchecked, the shard lands there.",
+                   section("Background"));
+    const int missing = check::device_count();
+    for (const Devices& devices : {Devices{missing}, Devices{0, missing}, Devices{missing, 0}}) {
+        make_sharded_keys({0}, 1);
+        check::CallLog log;
+        check::expect(refuses_to_make(devices, prime),
+                      "a vector" + over(devices) + ", where " + gpu(missing) +
+                          " does not exist: make_sharded_keys did not throw CudaError");
+        check_nothing_left(log, "a vector" + over(devices));
+    }
+}
+
+TEST_CASE("nothing is left over after 50 rounds", "[pts:2]") {
+    check::explain(
+        "Every shard has to be freed when its vector goes. It doesn't matter which device "
+        "is current then.",
+        section("Functions you may need"));
+    const Devices devices = target_devices();
+    const std::size_t size = devices.size() * mebibyte / sizeof(std::uint64_t);
+    const auto round = [&] { make_sharded_keys(devices, size)->fill(1, 1); };
+    const auto free_memory = [](int device) {
+        const DeviceGuard guard(device);
+        std::size_t free = 0, total = 0;
+        CUDA_CHECK(cudaMemGetInfo(&free, &total));
+        return free;
+    };
+    round(); // whatever is made once
+    std::map<int, std::size_t> before;
+    for (const int device : devices)
+        before[device] = free_memory(device);
+
+    check::CallLog log;
+    for (int i = 0; i < 50; ++i)
+        round();
+    check_nothing_left(log, "50 rounds");
+    for (const auto& [device, free] : before) {
+        const std::size_t now = free_memory(device);
+        check::expect(now + 25 * mebibyte > free, gpu(device) + " has " +
+                                                      std::to_string((free - now) / mebibyte) +
+                                                      " MiB less free memory than before");
+    }
+}
