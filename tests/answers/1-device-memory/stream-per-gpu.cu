@@ -19,12 +19,6 @@ DeviceKeys allocate_keys(std::size_t size) {
     return DeviceKeys(memory);
 }
 
-int device_of(const void* memory) {
-    cudaPointerAttributes attributes{};
-    CUDA_CHECK(cudaPointerGetAttributes(&attributes, memory));
-    return attributes.device;
-}
-
 constexpr unsigned threads_per_block = 256;
 
 // As many blocks as fit on the GPU at once; each thread then writes many keys.
