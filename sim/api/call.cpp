@@ -1,0 +1,38 @@
+#include "api/call.hpp"
+
+namespace sim::api {
+
+cudaError_t remember(HostThread& thread, cudaError_t error) {
+    if (error != cudaSuccess && error != cudaErrorNotReady) thread.last_error = error;
+    return error;
+}
+
+Call begin_call() {
+    Node& node = the_node();
+    HostThread& thread = this_thread();
+    thread.spend(node.file.api.any_call.of(0));
+    return {node, thread, Lock(node.mutex)};
+}
+
+cudaError_t use_context(Call& call, Device& device) {
+    if (device.sticky != 0) return state_of(device);
+    if (device.lost) return cudaErrorDevicesUnavailable;
+    if (device.context) return cudaSuccess;
+    device.context = true;
+    device.memory.take_overhead(device.figures.gpu.context_bytes);
+    call.thread.spend(device.figures.api.context.of(0));
+    return cudaSuccess;
+}
+
+Stream* find_stream(Call& call, cudaStream_t handle) {
+    if (handle == nullptr || handle == cudaStreamLegacy) return &call.device().legacy_stream;
+    if (handle == cudaStreamPerThread) return &call.node.thread_stream(call.thread, call.device());
+    return call.node.find_stream(handle);
+}
+
+void after_synchronization(Call& call, Device& device) {
+    call.thread.spend(call.node.file.api.synchronize.of(0));
+    call.node.trim_pools(device, call.thread);
+}
+
+} // namespace sim::api

@@ -1,0 +1,65 @@
+// What every runtime call does before and after its own work: take the lock, find the caller,
+// make the context, remember the error.
+#pragma once
+
+#include "node/node.hpp"
+#include "node/operations.hpp"
+
+#pragma GCC visibility push(default)
+#include <cuda_runtime_api.h>
+#pragma GCC visibility pop
+
+namespace sim::api {
+
+/// One runtime call in progress, with the node locked.
+struct Call {
+    Node& node;
+    HostThread& thread;
+    Lock lock;
+    Device& device() const { return *node.devices[static_cast<std::size_t>(thread.device)]; }
+};
+
+/// Remembers `error` for cudaGetLastError and returns it. "Not ready" is an answer, no error.
+cudaError_t remember(HostThread& thread, cudaError_t error);
+
+Call begin_call();
+
+/// Makes the device's context at its first use. What the call has to answer instead of working:
+/// the error that the context has died of, or that the process gets no new one.
+cudaError_t use_context(Call& call, Device& device);
+
+/// A call that needs no context: `body(Call&)` returns the answer.
+template <class Body> cudaError_t host_call(Body&& body) {
+    Call call = begin_call();
+    return remember(call.thread, body(call));
+}
+
+/// A call that works on the current device.
+template <class Body> cudaError_t device_call(Body&& body) {
+    Call call = begin_call();
+    if (call.thread.in_host_function) return remember(call.thread, cudaErrorNotPermitted);
+    cudaError_t error = use_context(call, call.device());
+    if (error == cudaSuccess) error = body(call);
+    return remember(call.thread, error);
+}
+
+/// The stream a handle means for the calling thread: the default streams, or a live stream of the
+/// program. nullptr when there is no such stream.
+Stream* find_stream(Call& call, cudaStream_t handle);
+
+/// The error that waiting brought up: a device may have died meanwhile.
+inline cudaError_t state_of(const Device& device) {
+    return static_cast<cudaError_t>(device.sticky);
+}
+
+inline std::uint64_t address_of(const void* pointer) {
+    return reinterpret_cast<std::uint64_t>(pointer);
+}
+inline void* pointer_to(std::uint64_t address) {
+    return reinterpret_cast<void*>(address);
+}
+
+/// Pool memory that a stream gives back at its end, and what waiting does to pools.
+void after_synchronization(Call& call, Device& device);
+
+} // namespace sim::api

@@ -1,0 +1,158 @@
+// Streams.
+#include "api/call.hpp"
+
+using namespace sim;
+using namespace sim::api;
+
+namespace {
+
+constexpr int greatest_priority = -5; // as on GPUs since Pascal
+constexpr int least_priority = 0;
+
+cudaError_t create(cudaStream_t* stream, unsigned flags, int priority) {
+    return device_call([&](Call& call) {
+        if (!stream || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
+        call.thread.spend(call.node.file.api.stream_create.of(0));
+        const int clamped = std::min(std::max(priority, greatest_priority), least_priority);
+        *stream = reinterpret_cast<cudaStream_t>(
+            &call.node.add_stream(call.device(), flags, clamped, !(flags & cudaStreamNonBlocking)));
+        return cudaSuccess;
+    });
+}
+
+/// Hands the stream behind a handle to `body`.
+template <class Body> cudaError_t with_stream(cudaStream_t handle, Body&& body) {
+    return device_call([&](Call& call) -> cudaError_t {
+        Stream* stream = find_stream(call, handle);
+        if (!stream) return cudaErrorInvalidResourceHandle;
+        if (stream->device->sticky != 0) return state_of(*stream->device);
+        return body(call, *stream);
+    });
+}
+
+cudaError_t launch_host_function(cudaStream_t handle, std::function<void()> function) {
+    return with_stream(handle, [&](Call& call, Stream& stream) {
+        call.thread.spend(call.node.file.api.launch.of(0));
+        call.node.submit(stream,
+                         std::make_shared<HostOperation>(call.node, *stream.device, "host function",
+                                                         std::move(function)),
+                         call.thread);
+        return cudaSuccess;
+    });
+}
+
+} // namespace
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+    return create(stream, cudaStreamDefault, 0);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
+    return create(stream, flags, 0);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
+    return create(stream, flags, priority);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+    return device_call([&](Call& call) {
+        // The default streams cannot be destroyed. Work in flight goes on.
+        if (!call.node.find_stream(handle)) return cudaErrorInvalidResourceHandle;
+        call.thread.spend(call.node.file.api.stream_create.of(0));
+        call.node.remove_stream(handle);
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+    return with_stream(handle, [&](Call& call, Stream& stream) {
+        Device& device = *stream.device;
+        call.node.wait(stream, call.thread, call.lock);
+        after_synchronization(call, device);
+        return state_of(device);
+    });
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+    return with_stream(handle, [&](Call& call, Stream& stream) {
+        Device& device = *stream.device;
+        call.thread.spend(call.node.file.api.query.of(0));
+        const bool over = call.node.is_over(stream, call.thread, call.lock);
+        if (device.sticky != 0) return state_of(device);
+        return over ? cudaSuccess : cudaErrorNotReady;
+    });
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned int flags) {
+    return with_stream(handle, [&](Call& call, Stream& stream) {
+        const Event* event = call.node.find_event(event_handle);
+        if (!event) return cudaErrorInvalidResourceHandle;
+        if (flags > cudaEventWaitExternal) return cudaErrorInvalidValue;
+        call.thread.spend(call.node.file.api.wait_event.of(0));
+        if (!event->record) return cudaSuccess; // never recorded: there is nothing to wait for
+        call.node.submit(stream,
+                         std::make_shared<MarkerOperation>(*stream.device, "wait for an event"),
+                         call.thread, {event->record});
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned int* flags) {
+    return with_stream(handle, [&](Call&, Stream& stream) {
+        if (!flags) return cudaErrorInvalidValue;
+        *flags = stream.flags;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
+    return with_stream(handle, [&](Call&, Stream& stream) {
+        if (!priority) return cudaErrorInvalidValue;
+        *priority = stream.priority;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long* id) {
+    return with_stream(handle, [&](Call&, Stream& stream) {
+        if (!id) return cudaErrorInvalidValue;
+        *id = stream.id;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
+    return with_stream(handle, [&](Call&, Stream& stream) {
+        if (!device) return cudaErrorInvalidValue;
+        *device = stream.device->index;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
+    return with_stream(handle, [&](Call&, Stream&) {
+        if (!status) return cudaErrorInvalidValue;
+        *status = cudaStreamCaptureStatusNone;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+    return host_call([&](Call&) {
+        if (least) *least = least_priority;
+        if (greatest) *greatest = greatest_priority;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void* data) {
+    if (!function) return host_call([](Call&) { return cudaErrorInvalidValue; });
+    return launch_host_function(handle, [=] { function(data); });
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t handle, cudaStreamCallback_t callback, void* data,
+                                  unsigned int flags) {
+    if (!callback || flags != 0) return host_call([](Call&) { return cudaErrorInvalidValue; });
+    return launch_host_function(handle, [=] { callback(handle, cudaSuccess, data); });
+}

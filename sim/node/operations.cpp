@@ -1,0 +1,188 @@
+#include "node/operations.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include <driver_types.h>
+
+namespace sim {
+namespace {
+
+// One slice of a kernel that does not end by itself, because it waits for other work.
+constexpr std::uint64_t slice_instructions = 1ull << 28;
+constexpr std::uint64_t usual_budget = 200'000'000'000; // a minute or so
+
+std::uint64_t kernel_budget() {
+    static const std::uint64_t budget = [] {
+        const char* text = std::getenv("SIM_KERNEL_BUDGET");
+        const std::uint64_t given = text ? std::strtoull(text, nullptr, 10) : 0;
+        return given > 0 ? given : usual_budget;
+    }();
+    return budget;
+}
+
+/// Whether the node may touch [address, address + bytes) now. Pool memory can have been given
+/// back between the call and the moment the work takes effect.
+bool still_there(Node& node, std::uint64_t address, std::uint64_t bytes) {
+    Device* owner = node.owner(address);
+    return !owner || owner->memory.mapped(address, bytes);
+}
+
+std::uint64_t span_of(std::uint64_t pitch, const Rows& rows) {
+    return rows.height == 0 ? 0 : pitch * (rows.height - 1) + rows.width;
+}
+
+void report_gone(Node& node, const Operation& operation, std::uint64_t address) {
+    std::fprintf(stderr, "sim: %s touches 0x%llx, which is not there any more: %s\n",
+                 operation.what.c_str(), static_cast<unsigned long long>(address),
+                 node.describe(address).c_str());
+    operation.device.sticky = cudaErrorIllegalAddress;
+}
+
+Progress reserve_path(Operation& operation, double now, const CopyPath& path) {
+    const Slot slot = reserve(now, path.ns, path.demands);
+    operation.begin = slot.begin;
+    return {slot.end, true, false};
+}
+
+} // namespace
+
+CopyOperation::CopyOperation(Node& node, Device& owner, std::uint64_t destination,
+                             std::uint64_t source, Rows rows)
+    : Operation(owner, copy_name(node.place(destination), node.place(source), rows.bytes())),
+      node_(node), destination_(destination), source_(source), rows_(rows),
+      to_(node.place(destination)), from_(node.place(source)) {}
+
+CopyOperation::CopyOperation(Node& node, Device& owner, std::uint64_t destination,
+                             std::vector<std::byte> source)
+    : Operation(owner, copy_name(node.place(destination), {}, source.size())), node_(node),
+      destination_(destination), source_(0), rows_{source.size(), 1, 0, 0},
+      captured_(std::move(source)),
+      to_(node.place(destination)), from_{Place::Kind::pinned, nullptr} {}
+
+Progress CopyOperation::advance(double now, Lock&) {
+    return reserve_path(*this, now, copy_path(node_, to_, from_, rows_.bytes()));
+}
+
+void CopyOperation::finish() {
+    if (!still_there(node_, destination_, span_of(rows_.destination_pitch, rows_)))
+        return report_gone(node_, *this, destination_);
+    if (!captured_.empty()) {
+        std::memcpy(node_.bytes_at(destination_), captured_.data(), captured_.size());
+        return;
+    }
+    if (!still_there(node_, source_, span_of(rows_.source_pitch, rows_)))
+        return report_gone(node_, *this, source_);
+    std::byte* to = node_.bytes_at(destination_);
+    const std::byte* from = node_.bytes_at(source_);
+    for (std::uint64_t row = 0; row < rows_.height; ++row)
+        std::memmove(to + row * rows_.destination_pitch, from + row * rows_.source_pitch,
+                     rows_.width);
+}
+
+FillOperation::FillOperation(Node& node, Device& owner, std::uint64_t destination, int value,
+                             Rows rows)
+    : Operation(owner, "fill of " + readable_bytes(rows.bytes())), node_(node),
+      destination_(destination), value_(value), rows_(rows), to_(node.place(destination)) {}
+
+Progress FillOperation::advance(double now, Lock&) {
+    return reserve_path(*this, now, fill_path(node_, to_, device, rows_.bytes()));
+}
+
+void FillOperation::finish() {
+    if (!still_there(node_, destination_, span_of(rows_.destination_pitch, rows_)))
+        return report_gone(node_, *this, destination_);
+    std::byte* to = node_.bytes_at(destination_);
+    for (std::uint64_t row = 0; row < rows_.height; ++row)
+        std::memset(to + row * rows_.destination_pitch, value_, rows_.width);
+}
+
+KernelOperation::KernelOperation(Node& node, Device& owner, ptx::Launch launch, KernelShape shape,
+                                 std::string name)
+    : Operation(owner, "kernel " + name + " on GPU " + std::to_string(owner.index)), node_(node),
+      launch_(std::move(launch)), shape_(shape), memory_(node, owner, std::move(name)) {}
+
+Progress KernelOperation::advance(double now, Lock&) {
+    if (!execution_) {
+        const double room = occupied_fraction(node_.file.gpu, shape_);
+        const double free = first_free(device.resources.compute, now, std::min(room, 0.5));
+        if (free > now) return {free, false, false};
+        begin = now;
+        launch_.memory = &memory_;
+        launch_.start_ns = static_cast<std::uint64_t>(now);
+        try {
+            execution_ = ptx::Execution::create(launch_);
+        } catch (const ptx::Error& error) {
+            std::fprintf(stderr, "sim: %s\n", error.what());
+            device.sticky = cudaErrorNotSupported;
+            return {now, true, false};
+        }
+    }
+    switch (execution_->run(slice_instructions)) {
+    case ptx::Execution::State::finished:
+        return place_in_time(now);
+    case ptx::Execution::State::faulted:
+        fault(execution_->fault());
+        return {now, true, false};
+    case ptx::Execution::State::suspended:
+        break;
+    }
+    if (execution_->work().thread_instructions > kernel_budget()) {
+        std::fprintf(stderr,
+                     "sim: %s has executed %llu instructions and does not end: it waits for "
+                     "something that never comes (SIM_KERNEL_BUDGET sets the limit)\n",
+                     what.c_str(),
+                     static_cast<unsigned long long>(execution_->work().thread_instructions));
+        std::abort();
+    }
+    const double so_far = kernel_time(device, shape_, execution_->work()).ns;
+    return {std::max(now, begin + so_far), false, true};
+}
+
+Progress KernelOperation::place_in_time(double now) {
+    const KernelTime time = kernel_time(device, shape_, execution_->work());
+    const Slot slot = reserve(begin, time.ns, time.demands);
+    execution_.reset();
+    return {std::max(now, slot.end), true, false};
+}
+
+void KernelOperation::fault(const ptx::Fault& fault) {
+    const auto at = [](const ptx::Dim3& d) {
+        return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) +
+               ")";
+    };
+    std::fprintf(stderr, "sim: kernel %s on GPU %d stopped: %s\n", fault.kernel.c_str(),
+                 device.index, fault.message.c_str());
+    std::fprintf(stderr, "sim:   block %s thread %s", at(fault.block).c_str(),
+                 at(fault.thread).c_str());
+    if (!fault.location.empty()) std::fprintf(stderr, ", %s", fault.location.c_str());
+    if (!fault.instruction.empty()) std::fprintf(stderr, ", %s", fault.instruction.c_str());
+    std::fprintf(stderr, "\n");
+    if (fault.error == cudaErrorIllegalAddress)
+        std::fprintf(stderr, "sim:   %s of %u bytes at 0x%llx: %s\n",
+                     fault.write ? "write" : "read", fault.bytes,
+                     static_cast<unsigned long long>(fault.address),
+                     memory_.why_not(fault.address).c_str());
+    device.sticky = fault.error;
+    execution_.reset();
+}
+
+HostOperation::HostOperation(Node& node, Device& owner, std::string text,
+                             std::function<void()> function)
+    : Operation(owner, std::move(text)), node_(node), function_(std::move(function)) {}
+
+Progress HostOperation::advance(double now, Lock& lock) {
+    HostThread& thread = this_thread();
+    const double clock = std::exchange(thread.clock, now);
+    const bool outer = std::exchange(thread.in_host_function, true);
+    lock.unlock();
+    function_();
+    lock.lock();
+    thread.in_host_function = outer;
+    thread.clock = clock;
+    return {now + node_.file.api.host_function.of(0), true, false};
+}
+
+} // namespace sim

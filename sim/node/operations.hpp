@@ -1,0 +1,109 @@
+// The kinds of work that streams hold.
+#pragma once
+
+#include "node/copy_path.hpp"
+#include "node/kernel_memory.hpp"
+#include "node/kernel_time.hpp"
+#include "node/node.hpp"
+#include "ptx/ptx.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sim {
+
+/// Rows of `width` bytes; one row for an ordinary copy.
+struct Rows {
+    std::uint64_t width = 0;
+    std::uint64_t height = 1;
+    std::uint64_t destination_pitch = 0;
+    std::uint64_t source_pitch = 0;
+    std::uint64_t bytes() const { return width * height; }
+};
+
+/// Reads its source and writes its destination when it ends: who does not wait sees old data.
+class CopyOperation : public Operation {
+public:
+    CopyOperation(Node& node, Device& device, std::uint64_t destination, std::uint64_t source,
+                  Rows rows);
+    /// A copy whose source was read when the call was made.
+    CopyOperation(Node& node, Device& device, std::uint64_t destination,
+                  std::vector<std::byte> source);
+    Progress advance(double now, Lock& lock) override;
+    void finish() override;
+
+private:
+    Node& node_;
+    std::uint64_t destination_;
+    std::uint64_t source_;
+    Rows rows_;
+    std::vector<std::byte> captured_;
+    Place to_;
+    Place from_;
+};
+
+class FillOperation : public Operation {
+public:
+    FillOperation(Node& node, Device& device, std::uint64_t destination, int value, Rows rows);
+    Progress advance(double now, Lock& lock) override;
+    void finish() override;
+
+private:
+    Node& node_;
+    std::uint64_t destination_;
+    int value_;
+    Rows rows_;
+    Place to_;
+};
+
+class KernelOperation : public Operation {
+public:
+    /// `launch` lacks only what the start of the kernel decides: memory view and time.
+    KernelOperation(Node& node, Device& device, ptx::Launch launch, KernelShape shape,
+                    std::string name);
+    Progress advance(double now, Lock& lock) override;
+
+private:
+    Progress place_in_time(double now);
+    void fault(const ptx::Fault& fault);
+
+    Node& node_;
+    ptx::Launch launch_;
+    KernelShape shape_;
+    KernelMemory memory_;
+    std::unique_ptr<ptx::Execution> execution_;
+};
+
+/// A point in a stream: event records, waits for events.
+class MarkerOperation : public Operation {
+public:
+    using Operation::Operation;
+    Progress advance(double now, Lock&) override { return {now, true, false}; }
+};
+
+/// Calls the program, on the host thread that happens to run the node.
+class HostOperation : public Operation {
+public:
+    HostOperation(Node& node, Device& device, std::string what, std::function<void()> function);
+    Progress advance(double now, Lock& lock) override;
+
+private:
+    Node& node_;
+    std::function<void()> function_;
+};
+
+/// Does something to the node itself when its turn in the stream comes.
+class NodeOperation : public Operation {
+public:
+    NodeOperation(Device& device, std::string what, std::function<void()> action)
+        : Operation(device, std::move(what)), action_(std::move(action)) {}
+    Progress advance(double now, Lock&) override { return {now, true, false}; }
+    void finish() override { action_(); }
+
+private:
+    std::function<void()> action_;
+};
+
+} // namespace sim
