@@ -9,6 +9,10 @@ namespace check {
 /// Skips the case when there is no driver or no GPU, so it is at least 1.
 int device_count();
 
+/// Whether the GPUs are those of the simulated node. Its time is exact, and every instruction costs
+/// the CPU something: there, less work says as much.
+bool simulated();
+
 /// Skips the case unless the node has at least `n` GPUs.
 void require_devices(int n);
 
