@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Compiles one .cu file of a submission and links it into a program.
+
+A file that is missing, does not compile or does not link is that submission's matter and nobody
+else's: this still succeeds, and instead of the program it writes a shell script that says what the
+compiler said. `not_built()` recognises it.
+"""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+MARK = "# course: this program could not be built"
+LIMIT = 20000  # characters of a compiler's message that are kept
+
+
+def not_built(program):
+    """The reason why `program` could not be built; None when it is a real program."""
+    try:
+        with open(program, "rb") as file:
+            start = file.read(4096 + 4 * LIMIT)
+    except OSError as error:
+        return str(error)
+    lines = start.decode("utf-8", "replace").split("\n")
+    if len(lines) < 2 or lines[1] != MARK:
+        return None
+    return "\n".join(line[2:] for line in lines[2:] if line.startswith("# "))
+
+
+def write_failure(program, reason):
+    reason = reason.strip()[:LIMIT]
+    text = ["#!/bin/sh", MARK]
+    text += ["# " + line for line in reason.splitlines()]
+    text += [f"printf '%s\\n' {shlex.quote(reason)} >&2", "exit 1", ""]
+    Path(program).unlink(missing_ok=True)
+    Path(program).write_text("\n".join(text), encoding="utf-8")
+    os.chmod(program, 0o755)
+
+
+def write_depfile(path, target, inputs):
+    escaped = [name.replace("\\", "\\\\").replace(" ", "\\ ").replace("#", "\\#") for name in inputs]
+    Path(path).write_text(f"{target}: " + " \\\n ".join(escaped) + "\n", encoding="utf-8")
+
+
+def read_depfile(path):
+    """The inputs that a compiler wrote to `path`; none when it did not get that far."""
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    _, _, inputs = text.replace("\\\n", " ").partition(": ")
+    return [word.replace("\\ ", " ") for word in shlex.split(inputs.replace("\\ ", "\\\\ "))]
+
+
+def run(command):
+    """What a command printed, or None when it succeeded."""
+    answer = subprocess.run(command, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if answer.returncode == 0:
+        return None
+    return answer.stdout.strip() or f"{command[0]} ended with code {answer.returncode}"
+
+
+def build(source, program, depfile, compile_command, link_command):
+    if not os.path.isfile(source):
+        write_depfile(depfile, program, [source])
+        write_failure(program, f"{source} is missing")
+        return
+    object_file = program + ".o"
+    object_depfile = program + ".o.d"
+    for stale in (object_file, object_depfile, program):
+        Path(stale).unlink(missing_ok=True)
+    error = run(compile_command + ["-MD", "-MF", object_depfile, "-c", source, "-o", object_file])
+    write_depfile(depfile, program, [source] + [name for name in read_depfile(object_depfile) if name != source])
+    if error is None:
+        error = run([object_file if word == "@OBJECT@" else word for word in link_command] + ["-o", program])
+        if error is not None:
+            error = f"{source} compiles, but does not link: is everything there that the header asks for?\n{error}"
+    if error is not None:
+        write_failure(program, error)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--depfile", required=True)
+    parser.add_argument("commands", nargs=argparse.REMAINDER, help="-- compiler ... -- linker ... @OBJECT@ ...")
+    options = parser.parse_args()
+    words = options.commands[1:]
+    middle = words.index("--")
+    build(options.source, options.program, options.depfile, words[:middle], words[middle + 1 :])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
