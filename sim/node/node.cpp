@@ -246,6 +246,15 @@ std::string Node::describe(std::uint64_t address) {
     return text.str();
 }
 
+const KernelTime* Node::find_kernel_time(const std::string& signature) const {
+    auto found = kernel_times_.find(signature);
+    return found == kernel_times_.end() ? nullptr : &found->second;
+}
+
+void Node::remember_kernel_time(const std::string& signature, KernelTime time) {
+    kernel_times_[signature] = std::move(time);
+}
+
 void Node::trim_pools(Device& device, HostThread& thread) {
     for (const auto& pool : device.pools) {
         if (pool->reserved() <= pool->threshold) continue;

@@ -5,6 +5,7 @@
 #include "node/engine.hpp"
 #include "node/host_memory.hpp"
 #include "node/host_thread.hpp"
+#include "node/kernel_time.hpp"
 #include "node/node_file.hpp"
 
 #include <memory>
@@ -72,6 +73,10 @@ public:
 
     /// What is known of an address, in words: who owns it, how large it is, whether it was freed.
     std::string describe(std::uint64_t address);
+    /// How long a launch with this signature took before; nullptr when there was none.
+    const KernelTime* find_kernel_time(const std::string& signature) const;
+    void remember_kernel_time(const std::string& signature, KernelTime time);
+
     /// Gives the unused memory of a device's pools back, as far as their thresholds ask for it.
     void trim_pools(Device& device, HostThread& thread);
 
@@ -84,6 +89,7 @@ private:
     std::uint64_t next_stream_ = 1;
     std::unordered_map<const void*, std::shared_ptr<Stream>> streams_;
     std::unordered_map<const void*, std::unique_ptr<Event>> events_;
+    std::unordered_map<std::string, KernelTime> kernel_times_;
 };
 
 /// The node of this process, made at the first call: SIM_NODE names its file. Ends the process

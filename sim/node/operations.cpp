@@ -1,5 +1,6 @@
 #include "node/operations.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -41,11 +42,9 @@ void report_gone(Node& node, const Operation& operation, std::uint64_t address) 
     operation.device.sticky = cudaErrorIllegalAddress;
 }
 
-Progress reserve_path(Operation& operation, double now, const CopyPath& path) {
-    const Slot slot = reserve(now, path.ns, path.demands);
-    operation.begin = slot.begin;
-    return {slot.end, true, false};
-}
+// A copy is moved in at most so many pieces, none of them tiny.
+constexpr std::uint64_t most_pieces = 8;
+constexpr std::uint64_t least_piece_bytes = 64 << 10;
 
 } // namespace
 
@@ -62,24 +61,50 @@ CopyOperation::CopyOperation(Node& node, Device& owner, std::uint64_t destinatio
       captured_(std::move(source)),
       to_(node.place(destination)), from_{Place::Kind::pinned, nullptr} {}
 
+std::uint64_t CopyOperation::piece_begin(std::uint64_t piece) const {
+    constexpr std::uint64_t unit = 64; // no element is torn
+    return piece == pieces_ ? rows_.bytes() : rows_.bytes() / pieces_ * piece / unit * unit;
+}
+
+double CopyOperation::piece_time(std::uint64_t piece) const {
+    return begin + (end_ - begin) * static_cast<double>(piece) / static_cast<double>(pieces_);
+}
+
 Progress CopyOperation::advance(double now, Lock&) {
-    return reserve_path(*this, now, copy_path(node_, to_, from_, rows_.bytes()));
+    if (pieces_ == 0) {
+        const CopyPath path = copy_path(node_, to_, from_, rows_.bytes());
+        const Slot slot = reserve(now, path.ns, path.demands);
+        begin = slot.begin;
+        end_ = slot.end;
+        pieces_ = std::clamp(rows_.bytes() / least_piece_bytes, std::uint64_t{1}, most_pieces);
+    } else {
+        move(piece_begin(moved_), piece_begin(moved_ + 1));
+        ++moved_;
+    }
+    return {piece_time(moved_ + 1), moved_ + 1 == pieces_, false};
 }
 
 void CopyOperation::finish() {
+    move(piece_begin(moved_), rows_.bytes());
+}
+
+void CopyOperation::move(std::uint64_t first, std::uint64_t last) {
+    if (device.sticky != 0) return;
     if (!still_there(node_, destination_, span_of(rows_.destination_pitch, rows_)))
         return report_gone(node_, *this, destination_);
-    if (!captured_.empty()) {
-        std::memcpy(node_.bytes_at(destination_), captured_.data(), captured_.size());
-        return;
-    }
-    if (!still_there(node_, source_, span_of(rows_.source_pitch, rows_)))
+    const bool captured = !captured_.empty();
+    if (!captured && !still_there(node_, source_, span_of(rows_.source_pitch, rows_)))
         return report_gone(node_, *this, source_);
     std::byte* to = node_.bytes_at(destination_);
-    const std::byte* from = node_.bytes_at(source_);
-    for (std::uint64_t row = 0; row < rows_.height; ++row)
-        std::memmove(to + row * rows_.destination_pitch, from + row * rows_.source_pitch,
-                     rows_.width);
+    const std::byte* from = captured ? captured_.data() : node_.bytes_at(source_);
+    while (first < last) {
+        const std::uint64_t row = first / rows_.width;
+        const std::uint64_t column = first % rows_.width;
+        const std::uint64_t bytes = std::min(rows_.width - column, last - first);
+        std::memmove(to + row * rows_.destination_pitch + column,
+                     from + row * rows_.source_pitch + column, bytes);
+        first += bytes;
+    }
 }
 
 FillOperation::FillOperation(Node& node, Device& owner, std::uint64_t destination, int value,
@@ -88,7 +113,10 @@ FillOperation::FillOperation(Node& node, Device& owner, std::uint64_t destinatio
       destination_(destination), value_(value), rows_(rows), to_(node.place(destination)) {}
 
 Progress FillOperation::advance(double now, Lock&) {
-    return reserve_path(*this, now, fill_path(node_, to_, device, rows_.bytes()));
+    const CopyPath path = fill_path(node_, to_, device, rows_.bytes());
+    const Slot slot = reserve(now, path.ns, path.demands);
+    begin = slot.begin;
+    return {slot.end, true, false};
 }
 
 void FillOperation::finish() {
@@ -104,22 +132,65 @@ KernelOperation::KernelOperation(Node& node, Device& owner, ptx::Launch launch, 
     : Operation(owner, "kernel " + name + " on GPU " + std::to_string(owner.index)), node_(node),
       launch_(std::move(launch)), shape_(shape), memory_(node, owner, std::move(name)) {}
 
-Progress KernelOperation::advance(double now, Lock&) {
-    if (!execution_) {
-        const double room = occupied_fraction(node_.file.gpu, shape_);
-        const double free = first_free(device.resources.compute, now, std::min(room, 0.5));
-        if (free > now) return {free, false, false};
-        begin = now;
-        launch_.memory = &memory_;
-        launch_.start_ns = static_cast<std::uint64_t>(now);
-        try {
-            execution_ = ptx::Execution::create(launch_);
-        } catch (const ptx::Error& error) {
-            std::fprintf(stderr, "sim: %s\n", error.what());
-            device.sticky = cudaErrorNotSupported;
-            return {now, true, false};
-        }
+std::string KernelOperation::signature() const {
+    const auto bytes_of = [](const auto& value) {
+        return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+    };
+    std::string text = bytes_of(device.index) + bytes_of(launch_.kernel) + bytes_of(launch_.grid) +
+                       bytes_of(launch_.block) + bytes_of(launch_.dynamic_shared_bytes);
+    for (std::size_t i = 0; i < launch_.parameters.size(); i += sizeof(std::uint64_t)) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, launch_.parameters.data() + i,
+                    std::min(sizeof word, launch_.parameters.size() - i));
+        const bool address = node_.owner(word) || node_.host.find(word);
+        text += bytes_of(address ? std::uint64_t{0} : word);
     }
+    return text;
+}
+
+Progress KernelOperation::advance(double now, Lock&) {
+    switch (stage_) {
+    case Stage::queued:
+        return begin_at(now);
+    case Stage::expected:
+        return start_execution(now);
+    case Stage::running:
+        break;
+    }
+    return go_on(now);
+}
+
+Progress KernelOperation::begin_at(double now) {
+    if (const KernelTime* known = node_.find_kernel_time(signature())) {
+        const Slot slot = reserve(now, known->ns, known->demands);
+        begin = slot.begin;
+        expected_ns_ = known->ns;
+        stage_ = Stage::expected;
+        return {slot.end, false, false};
+    }
+    // Some kernels run beside others; a large one waits until half of the GPU is free.
+    const double room = std::min(occupied_fraction(node_.file.gpu, shape_), 0.5);
+    const double free = first_free(device.resources.compute, now, room);
+    if (free > now) return {free, false, false};
+    begin = now;
+    return start_execution(now);
+}
+
+Progress KernelOperation::start_execution(double now) {
+    stage_ = Stage::running;
+    launch_.memory = &memory_;
+    launch_.start_ns = static_cast<std::uint64_t>(begin);
+    try {
+        execution_ = ptx::Execution::create(launch_);
+    } catch (const ptx::Error& error) {
+        std::fprintf(stderr, "sim: %s\n", error.what());
+        device.sticky = cudaErrorNotSupported;
+        return {now, true, false};
+    }
+    return go_on(now);
+}
+
+Progress KernelOperation::go_on(double now) {
     switch (execution_->run(slice_instructions)) {
     case ptx::Execution::State::finished:
         return place_in_time(now);
@@ -129,6 +200,7 @@ Progress KernelOperation::advance(double now, Lock&) {
     case ptx::Execution::State::suspended:
         break;
     }
+    suspended_ = true;
     if (execution_->work().thread_instructions > kernel_budget()) {
         std::fprintf(stderr,
                      "sim: %s has executed %llu instructions and does not end: it waits for "
@@ -143,9 +215,14 @@ Progress KernelOperation::advance(double now, Lock&) {
 
 Progress KernelOperation::place_in_time(double now) {
     const KernelTime time = kernel_time(device, shape_, execution_->work());
-    const Slot slot = reserve(begin, time.ns, time.demands);
     execution_.reset();
-    return {std::max(now, slot.end), true, false};
+    // How long a kernel waited for others says nothing about the next time.
+    if (!suspended_) node_.remember_kernel_time(signature(), time);
+    if (expected_ns_ == 0)
+        return {std::max(now, reserve(begin, time.ns, time.demands).end), true, false};
+    const double missing = time.ns - expected_ns_;
+    if (missing <= 0) return {now, true, false};
+    return {reserve(now, missing, time.demands).end, true, false};
 }
 
 void KernelOperation::fault(const ptx::Fault& fault) {

@@ -23,7 +23,8 @@ struct Rows {
     std::uint64_t bytes() const { return width * height; }
 };
 
-/// Reads its source and writes its destination when it ends: who does not wait sees old data.
+/// Moves its bytes piece by piece while it runs, each as late as it can: who does not wait sees old
+/// data, and so does a copy that runs while its source is still being written.
 class CopyOperation : public Operation {
 public:
     CopyOperation(Node& node, Device& device, std::uint64_t destination, std::uint64_t source,
@@ -35,6 +36,11 @@ public:
     void finish() override;
 
 private:
+    /// Bytes [first, last) of the copy, counted without the gaps between rows.
+    void move(std::uint64_t first, std::uint64_t last);
+    std::uint64_t piece_begin(std::uint64_t piece) const;
+    double piece_time(std::uint64_t piece) const;
+
     Node& node_;
     std::uint64_t destination_;
     std::uint64_t source_;
@@ -42,6 +48,9 @@ private:
     std::vector<std::byte> captured_;
     Place to_;
     Place from_;
+    std::uint64_t pieces_ = 0; // 0: not begun
+    std::uint64_t moved_ = 0;  // pieces
+    double end_ = 0;
 };
 
 class FillOperation : public Operation {
@@ -58,6 +67,8 @@ private:
     Place to_;
 };
 
+/// Runs its threads when it begins, because only then one knows how long it takes. A launch like
+/// an earlier one runs them when it ends, so that its results appear no earlier than they should.
 class KernelOperation : public Operation {
 public:
     /// `launch` lacks only what the start of the kernel decides: memory view and time.
@@ -66,14 +77,24 @@ public:
     Progress advance(double now, Lock& lock) override;
 
 private:
+    enum class Stage { queued, expected, running };
+
+    Progress begin_at(double now);
+    Progress start_execution(double now);
+    Progress go_on(double now);
     Progress place_in_time(double now);
     void fault(const ptx::Fault& fault);
+    /// The same for launches that will do the same amount of work: all but the addresses.
+    std::string signature() const;
 
     Node& node_;
     ptx::Launch launch_;
     KernelShape shape_;
     KernelMemory memory_;
     std::unique_ptr<ptx::Execution> execution_;
+    Stage stage_ = Stage::queued;
+    double expected_ns_ = 0; // reserved before the threads ran; 0: nothing
+    bool suspended_ = false;
 };
 
 /// A point in a stream: event records, waits for events.
