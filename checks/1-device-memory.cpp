@@ -133,13 +133,6 @@ void check_nothing_left(const check::CallLog& log, const std::string& what) {
         check::expect(false, what + ": " + leak);
 }
 
-/// A machine without GPUs of its own: there, work costs CPU time by its size.
-bool is_simulated(int device) {
-    cudaDeviceProp properties{};
-    CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
-    return std::string(properties.name).find("simulated") != std::string::npos;
-}
-
 } // namespace
 
 TEST_CASE("each shard lies on the GPU that it is meant for", "[pts:3][gpus:2][starter-fails]") {
@@ -285,7 +278,7 @@ TEST_CASE("all GPUs together reach their combined rate", "[pts:3][gpus:2][starte
                    section("What you see"));
     const Devices devices = check::hostile_order();
     const std::size_t share =
-        is_simulated(devices[0]) ? 256 * mebibyte / devices.size() : 1024 * mebibyte;
+        check::simulated() ? 256 * mebibyte / devices.size() : 1024 * mebibyte;
     const std::size_t size = devices.size() * share / sizeof(std::uint64_t);
     const Vector vector = make_sharded_keys(devices, size);
     std::vector<check::GuardedDevice<unsigned char>> plain;
