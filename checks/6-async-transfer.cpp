@@ -18,6 +18,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -221,7 +222,6 @@ void check_nothing_left(const check::CallLog& log) {
         check::expect(false, leak);
     for (const check::Call& call : log.failed_calls())
         check::expect(false, "failed: " + to_text(call));
-    check::expect(log.count("cudaSetDevice") >= 0, "the log works");
 }
 
 bool is_pageable(const void* memory) {
@@ -238,18 +238,17 @@ void check_copies_are_pinned(Pipeline& pipeline, const Recording& recording) {
         send(pipeline, recording, small_chunk);
         copies = log.calls(check::copies);
     }
+    // Only the host's side: the other one may be pool memory that has been freed since.
     std::size_t pageable_up = 0;
     std::size_t pageable_down = 0;
     for (const check::Call& copy : copies) {
-        pageable_up += is_pageable(copy.source);
-        pageable_down += is_pageable(copy.pointer);
+        if (copy.kind == cudaMemcpyHostToDevice) pageable_up += is_pageable(copy.source);
+        if (copy.kind == cudaMemcpyDeviceToHost) pageable_down += is_pageable(copy.pointer);
     }
-    check::expect(pageable_up == 0, std::to_string(pageable_up) + " of " +
-                                        std::to_string(copies.size()) +
-                                        " copies read pageable memory");
-    check::expect(pageable_down == 0, std::to_string(pageable_down) + " of " +
-                                          std::to_string(copies.size()) +
-                                          " copies write pageable memory");
+    const std::string of_all = " of " + std::to_string(copies.size()) + " copies ";
+    check::expect(pageable_up == 0, std::to_string(pageable_up) + of_all + "read pageable memory");
+    check::expect(pageable_down == 0,
+                  std::to_string(pageable_down) + of_all + "write pageable memory");
 }
 
 /// A stream as `cudaStreamCreate` makes it: work in the default stream waits for it.
