@@ -1,0 +1,5 @@
+#include "answer.hpp"
+
+int answer() {
+    return forty_two;
+}

@@ -1,0 +1,5 @@
+#include "answer.hpp"
+
+int anwser() {
+    return 42;
+}
