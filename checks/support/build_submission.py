@@ -8,6 +8,7 @@ compiler said. `not_built()` recognises it.
 
 import argparse
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -52,7 +53,7 @@ def read_depfile(path):
     except OSError:
         return []
     _, _, inputs = text.replace("\\\n", " ").partition(": ")
-    return [word.replace("\\ ", " ") for word in shlex.split(inputs.replace("\\ ", "\\\\ "))]
+    return [re.sub(r"\\(.)", r"\1", word) for word in re.findall(r"(?:\\.|[^\s\\])+", inputs)]
 
 
 def run(command):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 SUPPORT = Path(__file__).resolve().parent
 sys.path.insert(0, str(SUPPORT))
-from run_case import DEFAULT_NODE, WIDTH, figure_line, reasons, report, rig_text, wrap  # noqa: E402
+from run_case import DEFAULT_NODE, WIDTH, details, figure_line, reasons, rig_text, wrap  # noqa: E402
 from scan_cases import scan  # noqa: E402
 
 REPOSITORY = SUPPORT.parents[1]
@@ -183,17 +183,10 @@ def print_lesson(records, lesson, in_full):
         print(row(f"  {word}  {record['case']}", f"{record['points']} p"))
         for figure in record.get("figures", []):
             print("\n".join(wrap(figure_line(figure), "        ")))
-        if record["verdict"] == "pass":
-            continue
         if in_full:
-            print("\n".join("      " + line for line in report(record).splitlines()[2:] if not is_figure(line)))
-            continue
-        if not record.get("figures"):
+            print("".join(line + "\n" for line in details(record, "        ")), end="")
+        elif record["verdict"] != "pass" and not record.get("figures"):
             print("\n".join(wrap((reasons(record) or ["?"])[0], "        ")[:2]))
-
-
-def is_figure(line):
-    return line.startswith(("  ok    ", "  short "))
 
 
 def all_passed(records):

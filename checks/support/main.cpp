@@ -103,7 +103,8 @@ std::string to_json(const check::Figure& figure) {
            ",\"value\":" + number(figure.value) + ",\"reference\":" + number(figure.reference) +
            ",\"limit\":" + number(figure.limit) +
            ",\"more_is_better\":" + (figure.more_is_better ? "true" : "false") +
-           ",\"ok\":" + (figure.ok ? "true" : "false") + "}";
+           ",\"ok\":" + (figure.ok ? "true" : "false") + ",\"note\":" + json_string(figure.note) +
+           "}";
 }
 
 std::string to_json(const check::Failure& failure) {

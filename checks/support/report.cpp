@@ -13,16 +13,17 @@ namespace check {
 namespace {
 
 void record(Figure figure) {
-    std::ostringstream text;
-    text.precision(4);
-    text << figure.name << ' ' << figure.value << ' ' << figure.unit << ", reference "
-         << figure.reference << ' ' << figure.unit << ", "
-         << (figure.more_is_better ? "needs " : "at most ") << figure.limit * 100 << " %";
     if (figure.more_is_better && figure.value > believable_share * figure.reference) {
         figure.ok = false;
-        text << ": faster than this path can be, so not all of the work was done when the function "
-                "returned";
+        figure.note = "faster than this path can be: not all of the work was done when it was "
+                      "said to be";
     }
+    std::ostringstream text;
+    text.precision(4);
+    text << figure_mark << figure.name << ' ' << figure.value << ' ' << figure.unit << " of "
+         << figure.reference << ", " << (figure.more_is_better ? "needs " : "at most ")
+         << figure.limit * 100 << " %";
+    if (!figure.note.empty()) text << "; " << figure.note;
     const bool ok = figure.ok;
     report_state().figures.push_back(std::move(figure));
     expect(ok, text.str());
@@ -58,13 +59,19 @@ bool expect(bool ok, const std::string& message) {
 
 void figure(const std::string& name, double value, double reference, const std::string& unit,
             double needs_share) {
-    record({name, unit, value, reference, needs_share, true, value >= needs_share * reference});
+    record({name, unit, value, reference, needs_share, true, value >= needs_share * reference, {}});
 }
 
 void figure_at_most(const std::string& name, double value, double reference,
                     const std::string& unit, double at_most_share) {
-    record(
-        {name, unit, value, reference, at_most_share, false, value <= at_most_share * reference});
+    record({name,
+            unit,
+            value,
+            reference,
+            at_most_share,
+            false,
+            value <= at_most_share * reference,
+            {}});
 }
 
 void skip(const std::string& reason) {

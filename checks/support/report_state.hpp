@@ -16,7 +16,11 @@ struct Figure {
     double limit = 0; ///< as a share of the reference
     bool more_is_better = true;
     bool ok = false;
+    std::string note; ///< why it is not ok, when that is not plain from the numbers
 };
+
+/// Begins the text of a failure that a figure in the record shows already.
+inline constexpr const char* figure_mark = "figure: ";
 
 struct Explanation {
     std::string meaning;

@@ -27,6 +27,8 @@ EXIT_CODES = {"pass": 0, "fail": 1, "skip": 77}
 TRIES = 3
 DEFAULT_NODE = "h200x8"
 SHOWN_LINES = 12  # of what a submission printed
+SHOWN_REASONS = 5
+FIGURE_MARK = "figure: "  # see report_state.hpp
 WIDTH = 80
 
 
@@ -153,13 +155,14 @@ def figure_line(figure):
 
 
 def reasons(record):
-    """What went wrong, a sentence each."""
+    """What went wrong beside the figures, a sentence each."""
     found = [record["reason"]] if record.get("reason") else []
     if record.get("compiler"):
         found.append(record["compiler"])
+    found += [figure["note"] for figure in record.get("figures", []) if figure["note"]]
     for failure in record.get("failures", []):
         text = failure["text"]
-        if text not in found:
+        if text not in found and not text.startswith(FIGURE_MARK):
             found.append(text)
     return found
 
@@ -177,26 +180,33 @@ def wrap(text, indent):
     return lines
 
 
+def details(record, indent):
+    """Why a case did not pass, what that means and what to do: lines of text. Empty for a pass."""
+    if record["verdict"] == "pass":
+        return []
+    texts = reasons(record)[:SHOWN_REASONS]
+    if record["verdict"] == "fail":
+        if record.get("meaning"):
+            texts.append("This means: " + record["meaning"])
+        if record.get("where"):
+            texts.append("Read: " + record["where"])
+        if record.get("seed"):
+            texts.append(f"The same data again: CHECK_SEED={record['seed']}")
+    lines = [line for text in texts for line in wrap(text, indent)]
+    if record["verdict"] == "fail" and record.get("printed", "").strip():
+        lines.append(indent + "It printed:")
+        lines += [indent + "| " + line for line in last_lines(record["printed"], SHOWN_LINES)]
+    return lines
+
+
 def report(record):
     """The record as text for a person."""
     lines = [f"{record['verdict'].upper()}: {record['case']}"]
     if record.get("submission"):
         lines.append(f"  {record['submission']}, {record['lesson']}, " + rig_text(record))
     for figure in record.get("figures", []):
-        lines += wrap(("ok    " if figure["ok"] else "short ") + figure_line(figure), "  ")
-    for sentence in reasons(record)[:5] if record["verdict"] != "pass" else []:
-        lines += wrap(sentence, "  ")
-    if record["verdict"] == "fail":
-        if record.get("meaning"):
-            lines += wrap("This means: " + record["meaning"], "  ")
-        if record.get("where"):
-            lines += wrap("Read: " + record["where"], "  ")
-        if record.get("seed"):
-            lines += wrap(f"The same data again: CHECK_SEED={record['seed']}", "  ")
-        if record.get("printed", "").strip():
-            lines.append("  It printed:")
-            lines += ["  | " + line for line in last_lines(record["printed"], SHOWN_LINES)]
-    return "\n".join(lines)
+        lines += wrap(figure_line(figure), "  ")
+    return "\n".join(lines + details(record, "  "))
 
 
 def rig_text(record):

@@ -96,7 +96,7 @@ class Cases(unittest.TestCase):
     def test_rates(self):
         self.assert_verdict("a rate that is enough", "pass", 0, "upload 50 GB/s of 54.9 (91 %), needs 85 %")
         self.assert_verdict("a rate that is too low", "fail", 1, "upload 6.2 GB/s of 54.9 (11 %), needs 85 %")
-        self.assert_verdict("a rate beyond the link", "fail", 1, "not all of the work was done")
+        self.assert_verdict("a rate beyond the link", "fail", 1, "not all of the work")
         self.assert_verdict("a time that is too long", "fail", 1, "step 3 ms of 2 (150 %), at most 120 %")
 
     def test_special_name(self):
