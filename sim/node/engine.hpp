@@ -65,6 +65,9 @@ public:
     /// Runs everything that happens up to `time`.
     void run_until(double time, Lock& lock);
 
+    /// Whether nothing else is under way or about to begin while an operation advances.
+    bool is_idle() const { return events_.empty() && in_progress_ <= 1; }
+
 private:
     struct Event {
         double time;

@@ -77,34 +77,66 @@ Progress CopyOperation::advance(double now, Lock&) {
         begin = slot.begin;
         end_ = slot.end;
         pieces_ = std::clamp(rows_.bytes() / least_piece_bytes, std::uint64_t{1}, most_pieces);
-    } else {
-        move(piece_begin(moved_), piece_begin(moved_ + 1));
-        ++moved_;
+        return {begin, false, false};
     }
-    return {piece_time(moved_ + 1), moved_ + 1 == pieces_, false};
+    if (reading_) {
+        write_piece();
+        ++piece_;
+    }
+    read_piece();
+    reading_ = true;
+    return {piece_time(piece_ + 1), piece_ + 1 == pieces_, false};
 }
 
 void CopyOperation::finish() {
-    move(piece_begin(moved_), rows_.bytes());
+    write_piece();
+    held_ = {};
 }
 
-void CopyOperation::move(std::uint64_t first, std::uint64_t last) {
-    if (device.sticky != 0) return;
+template <class Part>
+void CopyOperation::for_each_part(std::uint64_t first, std::uint64_t last, Part part) const {
+    for (std::uint64_t at = first; at < last;) {
+        const std::uint64_t row = at / rows_.width;
+        const std::uint64_t column = at % rows_.width;
+        const std::uint64_t bytes = std::min(rows_.width - column, last - at);
+        part(row * rows_.destination_pitch + column, row * rows_.source_pitch + column, at - first,
+             bytes);
+        at += bytes;
+    }
+}
+
+bool CopyOperation::source_is_there() {
+    if (!captured_.empty()) return true;
+    if (still_there(node_, source_, span_of(rows_.source_pitch, rows_))) return true;
+    report_gone(node_, *this, source_);
+    return false;
+}
+
+void CopyOperation::read_piece() {
+    held_.clear();
+    // Alone on the node nothing can change the bytes meanwhile: they are moved in one go later.
+    if (node_.engine.is_idle() || !captured_.empty() || !source_is_there()) return;
+    const std::uint64_t first = piece_begin(piece_);
+    const std::uint64_t last = piece_begin(piece_ + 1);
+    held_.resize(last - first);
+    const std::byte* from = node_.bytes_at(source_);
+    for_each_part(first, last, [&](auto, auto source, auto held, auto bytes) {
+        std::memcpy(held_.data() + held, from + source, bytes);
+    });
+}
+
+void CopyOperation::write_piece() {
+    if (device.sticky != 0 || !source_is_there()) return;
     if (!still_there(node_, destination_, span_of(rows_.destination_pitch, rows_)))
         return report_gone(node_, *this, destination_);
-    const bool captured = !captured_.empty();
-    if (!captured && !still_there(node_, source_, span_of(rows_.source_pitch, rows_)))
-        return report_gone(node_, *this, source_);
     std::byte* to = node_.bytes_at(destination_);
-    const std::byte* from = captured ? captured_.data() : node_.bytes_at(source_);
-    while (first < last) {
-        const std::uint64_t row = first / rows_.width;
-        const std::uint64_t column = first % rows_.width;
-        const std::uint64_t bytes = std::min(rows_.width - column, last - first);
-        std::memmove(to + row * rows_.destination_pitch + column,
-                     from + row * rows_.source_pitch + column, bytes);
-        first += bytes;
-    }
+    const std::byte* from = captured_.empty() ? node_.bytes_at(source_) : captured_.data();
+    for_each_part(piece_begin(piece_), piece_begin(piece_ + 1),
+                  [&](auto destination, auto source, auto held, auto bytes) {
+                      const std::byte* bytes_now =
+                          held_.empty() ? from + source : held_.data() + held;
+                      std::memmove(to + destination, bytes_now, bytes);
+                  });
 }
 
 FillOperation::FillOperation(Node& node, Device& owner, std::uint64_t destination, int value,

@@ -23,8 +23,9 @@ struct Rows {
     std::uint64_t bytes() const { return width * height; }
 };
 
-/// Moves its bytes piece by piece while it runs, each as late as it can: who does not wait sees old
-/// data, and so does a copy that runs while its source is still being written.
+/// Moves its bytes piece by piece while it runs: each is read when its time begins and written when
+/// its time ends. Who does not wait sees old data, and so does a copy beside the work that it
+/// needs.
 class CopyOperation : public Operation {
 public:
     CopyOperation(Node& node, Device& device, std::uint64_t destination, std::uint64_t source,
@@ -36,8 +37,13 @@ public:
     void finish() override;
 
 private:
-    /// Bytes [first, last) of the copy, counted without the gaps between rows.
-    void move(std::uint64_t first, std::uint64_t last);
+    /// Calls `part` with offsets in destination, source and piece, and a number of bytes, for each
+    /// row's share of bytes [first, last), counted without the gaps between rows.
+    template <class Part>
+    void for_each_part(std::uint64_t first, std::uint64_t last, Part part) const;
+    bool source_is_there();
+    void read_piece();
+    void write_piece();
     std::uint64_t piece_begin(std::uint64_t piece) const;
     double piece_time(std::uint64_t piece) const;
 
@@ -48,8 +54,10 @@ private:
     std::vector<std::byte> captured_;
     Place to_;
     Place from_;
-    std::uint64_t pieces_ = 0; // 0: not begun
-    std::uint64_t moved_ = 0;  // pieces
+    std::uint64_t pieces_ = 0;    // 0: not begun
+    std::uint64_t piece_ = 0;     // the present one
+    bool reading_ = false;        // its time has begun
+    std::vector<std::byte> held_; // its bytes, when others work at the same time
     double end_ = 0;
 };
 

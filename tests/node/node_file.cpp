@@ -1,0 +1,115 @@
+#include "support/catch.hpp"
+
+#include "node/node_file.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <unistd.h>
+
+using namespace sim;
+
+namespace {
+
+/// A copy of a shipped node file with one text replaced, deleted with the object.
+class ChangedFile {
+public:
+    ChangedFile(const std::string& from, const std::string& to)
+        : path_(std::filesystem::temp_directory_path() /
+                ("node-file-test-" + std::to_string(getpid()) + ".toml")) {
+        std::ifstream in(std::filesystem::path(SIM_SOURCE_NODES) / "h200x8.toml");
+        std::stringstream text;
+        text << in.rdbuf();
+        std::string changed = text.str();
+        const std::size_t place = changed.find(from);
+        REQUIRE(place != std::string::npos);
+        changed.replace(place, from.size(), to);
+        std::ofstream(path_) << changed;
+    }
+    ~ChangedFile() { std::filesystem::remove(path_); }
+
+    /// What reading the file complains of.
+    std::string complaint() const {
+        try {
+            read_node_file(path_);
+        } catch (const NodeFileError& error) {
+            return error.what();
+        }
+        return "";
+    }
+    std::string name() const { return path_.string(); }
+
+private:
+    std::filesystem::path path_;
+};
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("every shipped node can be read") {
+    const auto names = known_nodes(SIM_SOURCE_NODES);
+    CHECK(names.size() >= 5);
+    for (const std::string& name : names) {
+        INFO(name);
+        const NodeFile node = read_node_file(find_node_file(name, SIM_SOURCE_NODES));
+        CHECK(node.gpus >= 1);
+        CHECK(node.name == name);
+        CHECK_FALSE(node.description.empty());
+        // What the lessons rest on.
+        CHECK(node.pcie.pinned_h2d_gb_per_s > 1.5 * node.pcie.pageable_h2d_gb_per_s);
+        CHECK(node.gpu.memory_gb_per_s > node.pcie.kernel_read_gb_per_s);
+        if (node.peer.link != PeerLink::none)
+            CHECK(node.peer.copy_gb_per_s > 1.5 * node.peer.staged_gb_per_s);
+    }
+}
+
+TEST_CASE("the default node is the server with eight GPUs") {
+    CHECK(read_node_file(find_node_file("", SIM_SOURCE_NODES)).gpus == 8);
+}
+
+TEST_CASE("an unknown node is answered with the known ones") {
+    try {
+        find_node_file("h200x9", SIM_SOURCE_NODES);
+        FAIL("found a node that does not exist");
+    } catch (const NodeFileError& error) {
+        CHECK(contains(error.what(), "h200x9"));
+        for (const std::string& name : known_nodes(SIM_SOURCE_NODES))
+            CHECK(contains(error.what(), name));
+    }
+}
+
+TEST_CASE("a path that does not exist is named") {
+    CHECK_THROWS_WITH(find_node_file("/nowhere/x.toml", SIM_SOURCE_NODES),
+                      "there is no node file /nowhere/x.toml");
+}
+
+TEST_CASE("a wrong node file gives one sentence with file and line") {
+    struct Wrong {
+        std::string from, to, complaint;
+    };
+    const Wrong wrong[] = {
+        {"gpus = 8", "gpus = 0", "node.gpus must be a whole number from 1 to 64"},
+        {"gpus = 8", "gpus = 2.5", "node.gpus must be a whole number"},
+        {"gpus = 8", "gpus = \"8\"", "node.gpus must be a number"},
+        {"gpus = 8", "gpus = ", ""},
+        {"gpus = 8", "", "the key node.gpus is missing"},
+        {"[peer]", "[pear]", "unknown key pear"},
+        {"multiprocessors =", "multiprocesors =", "the key gpu.multiprocessors is missing"},
+        {"[host]", "[host]\ncolour = 1", "unknown key host.colour"},
+        {"link = \"nvlink\"", "link = \"rope\"", "peer.link must be"},
+        {"query_us = 1", "query_us = 0", "api.query_us must be above zero"},
+        {"malloc_us = 30", "malloc_us = -1", "api.malloc_us must not be negative"},
+        {"\"9.0\"", "\"new\"", "gpu.compute_capability must look like"},
+    };
+    for (const Wrong& one : wrong) {
+        INFO(one.from << " -> " << one.to);
+        const ChangedFile file(one.from, one.to);
+        const std::string complaint = file.complaint();
+        CHECK(contains(complaint, one.complaint));
+        CHECK(contains(complaint, file.name() + ":"));
+        CHECK(std::count(complaint.begin(), complaint.end(), '\n') == 0);
+    }
+}
