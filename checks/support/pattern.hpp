@@ -55,7 +55,7 @@ inline constexpr std::size_t guard_bytes = 4096;
 
 /// Poisons `n` elements of host memory.
 template <class T> void poison(T* to, std::size_t n) {
-    std::memset(static_cast<void*>(to), poison_byte, n * sizeof(T));
+    if (n > 0) std::memset(static_cast<void*>(to), poison_byte, n * sizeof(T));
 }
 
 /// What differs between `n` elements got and expected, in one sentence: how many, the first index,
