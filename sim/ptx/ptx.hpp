@@ -39,7 +39,7 @@ struct Window {
 
 /// The launching device's view of memory. Not called concurrently unless it says that it may be.
 class Memory {
-  public:
+public:
     virtual ~Memory() = default;
     /// The window around `address`; nothing when the device may not touch it. A window stays valid
     /// while `Execution::run` runs and must be asked for again in the next call of it.
@@ -70,19 +70,19 @@ struct Parameter {
 
 /// What a launcher needs to know of a kernel. Instructions stay inside.
 class Kernel {
-  public:
+public:
     virtual ~Kernel() = default;
     virtual const std::string& name() const = 0; // mangled, as in the PTX
     virtual const std::vector<Parameter>& parameters() const = 0;
     virtual std::uint64_t parameter_bytes() const = 0;
     virtual std::uint32_t static_shared_bytes() const = 0;
     virtual std::uint32_t local_bytes() const = 0;
-    virtual std::uint32_t registers() const = 0;            // estimate, for cudaFuncGetAttributes
+    virtual std::uint32_t registers() const = 0;             // estimate, for cudaFuncGetAttributes
     virtual std::uint32_t max_threads_per_block() const = 0; // from .maxntid, else 1024
 };
 
 class Module {
-  public:
+public:
     virtual ~Module() = default;
     /// nullptr when the module has no such kernel.
     virtual const Kernel* kernel(std::string_view name) const = 0;
@@ -143,7 +143,7 @@ struct Launch {
 
 /// One kernel in flight.
 class Execution {
-  public:
+public:
     enum class State { finished, faulted, suspended };
     virtual ~Execution() = default;
     /// Runs until the kernel ends, faults, or at least `instructions` thread-instructions were
