@@ -86,8 +86,11 @@ public:
         while (!resident_.empty() || next_block_ < launch_.grid.count()) {
             if (!step()) return State::faulted;
             if (around_.work.thread_instructions >= end &&
-                (!resident_.empty() || next_block_ < launch_.grid.count()))
+                (!resident_.empty() || next_block_ < launch_.grid.count())) {
+                for (const auto& block : resident_)
+                    note_end(*block);
                 return State::suspended;
+            }
         }
         return State::finished;
     }

@@ -240,7 +240,10 @@ private:
     void collect_labels(const Statement& statement, const Token& token) {
         for (std::size_t i = 0; i < statement.operands.size(); ++i)
             if (statement.operands[i].kind == Operand::Kind::label)
-                scopes_.back().uses.push_back({body_.statements.size() - 1, i, token});
+                scopes_.back().uses.push_back(
+                    {body_.statements.size() - 1,
+                     i,
+                     {Token::Kind::name, statement.operands[i].text, token.line}});
     }
 
     std::int32_t find_register(std::string_view name) const {
