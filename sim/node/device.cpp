@@ -26,6 +26,7 @@ void Device::clear() {
     memory.clear();
     variables.clear();
     peers.clear();
+    orphans.clear();
     legacy_stream.tail = nullptr;
     add_pool(0);
 }

@@ -31,6 +31,12 @@ struct Resources {
     Timeline staging; // the driver's copies between pageable and pinned memory
 };
 
+/// Last work of a stream that was destroyed before it was done.
+struct Orphan {
+    OperationPtr tail;
+    bool blocking = true; // the stream was
+};
+
 class Device {
 public:
     Device(int number, const NodeFile& file, AddressRange range);
@@ -40,6 +46,7 @@ public:
     DeviceMemory memory;
     Resources resources;
     Stream legacy_stream;
+    std::vector<Orphan> orphans;
     std::set<int> peers;  // devices whose memory this one may touch
     bool context = false; // in use: the driver has made a context
     int sticky = 0;       // cudaError_t that every further call answers; 0: none

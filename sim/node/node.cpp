@@ -95,7 +95,15 @@ Stream* Node::find_stream(const void* handle) {
 }
 
 void Node::remove_stream(const void* handle) {
-    streams_.erase(handle);
+    const auto found = streams_.find(handle);
+    if (found == streams_.end()) return;
+    // The work goes on, and whoever waits for the device waits for it too.
+    const Stream& stream = *found->second;
+    auto& orphans = stream.device->orphans;
+    std::erase_if(
+        orphans, [](const Orphan& orphan) { return orphan.tail->state == Operation::State::done; });
+    if (stream.tail) orphans.push_back({stream.tail, stream.blocking});
+    streams_.erase(found);
 }
 
 Event& Node::add_event(Device& device, unsigned flags, bool timed) {
@@ -130,6 +138,8 @@ Stream& Node::thread_stream(HostThread& thread, Device& device) {
 
 std::vector<OperationPtr> Node::tails(const Device& device) const {
     std::vector<OperationPtr> result{device.legacy_stream.tail};
+    for (const Orphan& orphan : device.orphans)
+        result.push_back(orphan.tail);
     for (const auto& [handle, stream] : streams_) {
         if (stream->device == &device) result.push_back(stream->tail);
     }
@@ -150,6 +160,9 @@ std::vector<OperationPtr> Node::tails(const Stream& stream) const {
 
 void Node::add_default_order(const Device& device, std::vector<OperationPtr>& after) const {
     after.push_back(device.legacy_stream.tail);
+    for (const Orphan& orphan : device.orphans) {
+        if (orphan.blocking) after.push_back(orphan.tail);
+    }
     for (const auto& [handle, other] : streams_) {
         if (other->device == &device && other->blocking) after.push_back(other->tail);
     }
