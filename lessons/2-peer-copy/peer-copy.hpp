@@ -44,8 +44,8 @@ public:
     /// Finds the flow through the strait by a kernel on the first side's GPU, for all cells of the
     /// shore: flow[i] = near[i] - far[i]. `near` and `flow` are memory of the first side's GPU,
     /// `far` is memory of the second's, all from cudaMalloc. Where the first GPU can access the
-    /// second one's memory, or is the same, the kernel reads `far` where it lies, and nothing is
-    /// copied.
+    /// second one's memory (cudaDeviceCanAccessPeer), the kernel reads `far` where it lies, and
+    /// nothing is copied.
     virtual void measure_flow(const float* near, const float* far, float* flow) = 0;
 };
 
