@@ -26,7 +26,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t small_frame = 4099;    // pixels; prime, so that nothing divides it
 constexpr std::size_t timed_frame = 2 << 20; // pixels: 8 MiB
-constexpr int timed_frames = 24;
+constexpr int timed_frames = 16;
+constexpr double frames_of_a_life = 1000; // over which pinning is spread: 40 s of video
 constexpr double needs_share = 0.85;
 // Pageable copies at nearly the pinned rate: the system shares its page tables with the GPU.
 constexpr double visible_gap = 1.3;
@@ -57,10 +58,17 @@ std::vector<float> frame_of(std::size_t pixels, int number) {
     return check::make_pattern<float>(pixels, static_cast<std::uint64_t>(number));
 }
 
+/// A pipeline that does not find an error pending which another one left behind: that has a case of
+/// its own.
+std::unique_ptr<FramePipeline> make_clean_pipeline(int device, std::size_t pixels) {
+    cudaGetLastError();
+    return make_frame_pipeline(device, pixels);
+}
+
 /// Three frames through one pipeline, and what came back of each.
 std::vector<std::vector<float>> edges_from_pipeline(int device, std::size_t pixels) {
     std::vector<std::vector<float>> edges;
-    const auto pipeline = make_frame_pipeline(device, pixels);
+    const auto pipeline = make_clean_pipeline(device, pixels);
     for (int number = 0; number < 3; ++number) {
         const float* result = send(*pipeline, frame_of(pixels, number));
         edges.emplace_back(result, result + pixels);
@@ -91,7 +99,7 @@ void check_pinned(const std::string& what, const float* memory, std::size_t pixe
 
 int pins_for(int frames) {
     const check::CallLog log;
-    const auto pipeline = make_frame_pipeline(check::target_device(), small_frame);
+    const auto pipeline = make_clean_pipeline(check::target_device(), small_frame);
     for (int number = 0; number < frames; ++number)
         send(*pipeline, frame_of(small_frame, number));
     return log.count(check::pinned_allocations);
@@ -102,6 +110,25 @@ void check_nothing_left(const check::CallLog& log) {
         check::expect(false, leak);
     for (const check::Call& call : log.failed_calls()) {
         if (!call.faked) check::expect(false, "failed: " + to_text(call));
+    }
+}
+
+/// Sends a frame while pinning fails. Any call may report that, by an exception.
+void check_one_frame_without_pins() {
+    const std::vector<float> frame = frame_of(small_frame, 1);
+    try {
+        const auto pipeline = make_frame_pipeline(check::target_device(), small_frame);
+        std::copy(frame.begin(), frame.end(), pipeline->next_frame());
+        pipeline->upload();
+        const cudaError_t pending = cudaGetLastError();
+        check::expect(pending != cudaErrorMemoryAllocation,
+                      "the failure was survived, but its error is still pending: whoever calls "
+                      "cudaGetLastError() next will be blamed");
+        pipeline->process();
+        const float* edges = pipeline->download();
+        check::same("the frame", std::vector<float>(edges, edges + small_frame), edges_of(frame));
+    } catch (const CudaError&) {
+        cudaGetLastError(); // reported, and the caller has dealt with it
     }
 }
 
@@ -138,33 +165,32 @@ double seconds_of_copy(Direction direction, void* gpu, void* host, Stopwatch& st
     return stopwatch.seconds();
 }
 
-/// All copies in one direction, and half of what it takes to make and release the buffers of both.
+/// Seconds that a frame costs in one direction: its copy, and its part of what it takes to make and
+/// release the buffers, which serve both directions for a life of many frames.
+double seconds_a_frame(double copies, double making_and_release) {
+    return copies / timed_frames + making_and_release / 2 / frames_of_a_life;
+}
+
 double reference_seconds(int device, Direction direction) {
     const DeviceGuard guard(device);
     Stopwatch life(device);
     Stopwatch stopwatch(device);
     double copies = 0;
-    double others = 0;
     {
         const PlainBuffers buffers(bytes_of(timed_frame));
-        for (int number = 0; number < timed_frames; ++number) {
-            const double up =
-                seconds_of_copy(Direction::upload, buffers.gpu, buffers.up, stopwatch);
-            const double down =
-                seconds_of_copy(Direction::download, buffers.gpu, buffers.down, stopwatch);
-            copies += direction == Direction::upload ? up : down;
-            others += direction == Direction::upload ? down : up;
-        }
+        void* const host = direction == Direction::upload ? buffers.up : buffers.down;
+        for (int number = 0; number < timed_frames; ++number)
+            copies += seconds_of_copy(direction, buffers.gpu, host, stopwatch);
     }
-    const double pinning = life.seconds() - copies - others;
-    return copies + pinning / 2;
+    return seconds_a_frame(copies, life.seconds() - copies);
 }
 
-/// The same of the submission: its making and release are counted, drawing and kernels are not.
+/// The same of the submission. Drawing the frames and the kernels are not counted.
 double pipeline_seconds(int device, Direction direction) {
+    const DeviceGuard guard(device);
     Stopwatch stopwatch(device);
-    auto pipeline = make_frame_pipeline(device, timed_frame);
-    double pinning = stopwatch.seconds();
+    auto pipeline = make_clean_pipeline(device, timed_frame);
+    double making_and_release = stopwatch.seconds();
     double copies = 0;
     for (int number = 0; number < timed_frames; ++number) {
         pipeline->next_frame()[number] = static_cast<float>(number);
@@ -172,7 +198,6 @@ double pipeline_seconds(int device, Direction direction) {
         pipeline->upload();
         const double up = stopwatch.seconds();
         pipeline->process();
-        const DeviceGuard guard(device);
         CUDA_CHECK(cudaDeviceSynchronize());
         stopwatch.restart();
         pipeline->download();
@@ -181,8 +206,8 @@ double pipeline_seconds(int device, Direction direction) {
     }
     stopwatch.restart();
     pipeline.reset();
-    pinning += stopwatch.seconds();
-    return copies + pinning / 2;
+    making_and_release += stopwatch.seconds();
+    return seconds_a_frame(copies, making_and_release);
 }
 
 void require_visible_gap(int device, Direction direction) {
@@ -201,8 +226,7 @@ void check_rate(const std::string& name, Direction direction) {
     const int device = check::target_device();
     require_visible_gap(device, direction);
     check::compare_rates(
-        name, timed_frames * bytes_of(timed_frame),
-        [&] { return reference_seconds(device, direction); },
+        name, bytes_of(timed_frame), [&] { return reference_seconds(device, direction); },
         [&] { return pipeline_seconds(device, direction); }, needs_share);
 }
 
@@ -314,12 +338,13 @@ TEST_CASE("a pipeline that is gone leaves nothing behind", "[pts:2][starter-fail
                    "pinned after the pipeline was destroyed, or its release failed.",
                    page("Functions you may need"));
     const check::CallLog log;
-    cudaGetLastError();
-    for (int round = 0; round < 20; ++round) {
-        const auto pipeline = make_frame_pipeline(check::target_device(), small_frame);
+    cudaError_t pending = cudaSuccess;
+    for (int round = 0; round < 20 && pending == cudaSuccess; ++round) {
+        auto pipeline = make_clean_pipeline(check::target_device(), small_frame);
         send(*pipeline, frame_of(small_frame, round));
+        pipeline.reset();
+        pending = cudaGetLastError();
     }
-    const cudaError_t pending = cudaGetLastError();
     check::expect(pending == cudaSuccess,
                   std::string("the pipeline left an error behind: ") + cudaGetErrorName(pending));
     check_nothing_left(log);
@@ -349,18 +374,9 @@ TEST_CASE("a failed pin is reported or survived", "[pts:2]") {
         check::CallLog log;
         log.fail(check::pinned_allocations, nth, cudaErrorMemoryAllocation);
         cudaGetLastError();
-        bool reported = false;
-        try {
-            check_edges(edges_from_pipeline(check::target_device(), small_frame),
-                        "without pinned memory");
-        } catch (const CudaError&) {
-            reported = true;
-        }
-        const cudaError_t pending = cudaGetLastError();
-        check::expect(reported || pending != cudaErrorMemoryAllocation,
-                      "the failure was survived, but its error is still pending: the next "
-                      "cudaGetLastError() will blame somebody else");
-        for (const std::string& leak : log.leaks())
-            check::expect(false, "after the failure of pin " + std::to_string(nth) + ": " + leak);
+        check_one_frame_without_pins();
+        const std::string when = "after the failure of pin " + std::to_string(nth) + ": ";
+        const std::vector<std::string> leaks = log.leaks();
+        check::expect(leaks.empty(), when + (leaks.empty() ? "" : leaks.front()));
     }
 }

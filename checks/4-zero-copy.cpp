@@ -39,7 +39,7 @@ using Floats = std::vector<float>;
 constexpr std::size_t spectrum_bytes = channels * sizeof(float);
 /// A catalogue large enough for its copy to stand out: 128 MiB.
 constexpr std::size_t large = std::size_t{1} << 18;
-constexpr double needed_share_of_link = 0.4;
+constexpr double needed_share_of_link = 0.6;
 constexpr double allowed_share_of_copies = 3;
 
 std::string page(const char* section) {

@@ -1,13 +1,20 @@
 """Writes the table "predicted against measured" into sim/README.md.
 
-    python3 sim/figures/table.py REAL.json SIMULATED.json README.md
+    meson compile -C build figures-table
 
-REAL.json and SIMULATED.json are what the program `figures` printed on the real machine and on the
-simulated one. The table replaces what stands between the two markers in the README.
+or by hand
+
+    python3 sim/figures/table.py REAL.json FIGURES LIBRARY_DIR NODE README.md
+
+REAL.json is what the program `figures` printed on the real machine. The program FIGURES is run on
+the simulated node NODE, whose libcudart is in LIBRARY_DIR. The table replaces what stands between the
+two markers in the README.
 """
 
 import json
+import os
 import re
+import subprocess
 import sys
 
 BEGIN = "<!-- figures: begin -->"
@@ -17,6 +24,12 @@ END = "<!-- figures: end -->"
 def read(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)
+
+
+def run_simulated(program, library_dir, node):
+    environment = dict(os.environ, LD_LIBRARY_PATH=library_dir, SIM_NODE=node)
+    output = subprocess.run([program], env=environment, check=True, stdout=subprocess.PIPE).stdout
+    return json.loads(output)
 
 
 def row(real, simulated):
@@ -41,8 +54,8 @@ def table(real, simulated):
     return "\n".join(lines)
 
 
-def main(real_path, simulated_path, readme_path):
-    text = table(read(real_path), read(simulated_path))
+def main(real_path, program, library_dir, node, readme_path):
+    text = table(read(real_path), run_simulated(program, library_dir, node))
     with open(readme_path, encoding="utf-8") as file:
         readme = file.read()
     if BEGIN not in readme or END not in readme:
@@ -54,6 +67,6 @@ def main(real_path, simulated_path, readme_path):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 6:
         sys.exit(__doc__)
     main(*sys.argv[1:])
