@@ -11,9 +11,9 @@
 namespace sim {
 namespace {
 
-// One slice of a kernel that does not end by itself, because it waits for other work.
-constexpr std::uint64_t slice_instructions = 1ull << 28;
-constexpr std::uint64_t usual_budget = 200'000'000'000; // a minute or so
+// Warp instructions after which a kernel is taken for one that never ends: a minute or so of a
+// single warp, far beyond what a kernel that is only large needs.
+constexpr std::uint64_t usual_budget = 2'000'000'000;
 
 std::uint64_t kernel_budget() {
     static const std::uint64_t budget = [] {
@@ -22,6 +22,15 @@ std::uint64_t kernel_budget() {
         return given > 0 ? given : usual_budget;
     }();
     return budget;
+}
+
+/// Thread instructions after which a kernel lets others work, because it may wait for them: many
+/// for a kernel of many threads, whose instructions are cheap to execute.
+std::uint64_t slice_of(const KernelShape& shape) {
+    constexpr std::uint64_t least = 1 << 22;
+    constexpr std::uint64_t most = 1 << 30;
+    constexpr std::uint64_t usual_thread = 256;
+    return std::clamp(shape.blocks * shape.threads_per_block * usual_thread, least, most);
 }
 
 /// Whether the node may touch [address, address + bytes) now. Pool memory can have been given
@@ -223,7 +232,7 @@ Progress KernelOperation::start_execution(double now) {
 }
 
 Progress KernelOperation::go_on(double now) {
-    switch (execution_->run(slice_instructions)) {
+    switch (execution_->run(slice_of(shape_))) {
     case ptx::Execution::State::finished:
         return place_in_time(now);
     case ptx::Execution::State::faulted:
@@ -232,13 +241,13 @@ Progress KernelOperation::go_on(double now) {
     case ptx::Execution::State::suspended:
         break;
     }
-    suspended_ = true;
-    if (execution_->work().thread_instructions > kernel_budget()) {
+    suspended_ = suspended_ || !node_.engine.is_idle();
+    if (execution_->work().warp_instructions > kernel_budget()) {
         std::fprintf(stderr,
-                     "sim: %s has executed %llu instructions and does not end: it waits for "
+                     "sim: %s has executed %llu warp instructions and does not end: it waits for "
                      "something that never comes (SIM_KERNEL_BUDGET sets the limit)\n",
                      what.c_str(),
-                     static_cast<unsigned long long>(execution_->work().thread_instructions));
+                     static_cast<unsigned long long>(execution_->work().warp_instructions));
         std::abort();
     }
     const double so_far = kernel_time(device, shape_, execution_->work()).ns;
