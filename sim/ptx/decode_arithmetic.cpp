@@ -542,7 +542,11 @@ void FunctionDecoder::move() {
     if (to.kind == Operand::Kind::reg &&
         alias_of_[to.index] == static_cast<std::int32_t>(statement_index_))
         return;
-    emit(Op::move, type, {write(0, type)}, {read(1, type)});
+    const std::uint32_t d = write(0, type);
+    if (from.kind == Operand::Kind::special)
+        read_special_register(from.text, natural_width(type), d);
+    else
+        emit(Op::move, type, {d}, {read(1, type)});
 }
 
 void FunctionDecoder::pack(const Operand& parts, Type type) {

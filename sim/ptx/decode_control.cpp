@@ -167,9 +167,7 @@ void FunctionDecoder::shuffle_lanes() {
     const std::uint32_t a = read(1, Type::b32), b = read(2, Type::u32), c = read(3, Type::u32);
     const std::uint32_t members = synchronised ? wait_for(4) : literal(0xffffffff, 4);
     const std::uint32_t p = to.parts.empty() ? temporary(1) : write(to.parts[0], 1);
-    Instruction& instruction = emit(shuffle, {d, p}, {a, b, c, members});
-    instruction.immediate = static_cast<std::uint64_t>(modes[mode]);
-    instruction.elementwise = false;
+    emit(operations().shuffle(modes[mode]), {d, p}, {a, b, c, members}).elementwise = false;
 }
 
 void FunctionDecoder::vote_lanes() {

@@ -383,7 +383,9 @@ std::uint32_t FunctionDecoder::read_symbol(const Operand& operand, unsigned widt
     }
 }
 
-std::uint32_t FunctionDecoder::read_special_register(std::string_view name, unsigned width) {
+/// Into `destination`, or into a register of its own.
+std::uint32_t FunctionDecoder::read_special_register(std::string_view name, unsigned width,
+                                                     std::uint32_t destination) {
     static const std::unordered_map<std::string_view, Special> specials = {
         {"%tid.x", Special::tid_x},
         {"%tid.y", Special::tid_y},
@@ -436,12 +438,13 @@ std::uint32_t FunctionDecoder::read_special_register(std::string_view name, unsi
     if (found == specials.end())
         unknown("uses the register " + std::string(name) + " that is not supported");
     const unsigned own_width = width == 8 ? 8 : 4;
-    const std::uint32_t value = temporary(own_width);
+    const bool direct = destination != no_operand && width == own_width;
+    const std::uint32_t value = direct ? destination : temporary(own_width);
     Instruction& instruction = emit(read_special, {value}, {});
     instruction.immediate = static_cast<std::uint64_t>(found->second);
     instruction.elementwise = false;
     if (width == own_width) return value;
-    const std::uint32_t narrow = temporary(width);
+    const std::uint32_t narrow = destination != no_operand ? destination : temporary(width);
     convert_register(narrow, value, {Type::u16, Type::u32, 2, 4}, {});
     return narrow;
 }

@@ -74,7 +74,8 @@ private:
     std::uint32_t read(const Operand& operand, unsigned width, Type type = Type::none);
     std::uint32_t read(std::size_t index, Type type);
     std::uint32_t read_register(const Operand& operand);
-    std::uint32_t read_special_register(std::string_view name, unsigned width);
+    std::uint32_t read_special_register(std::string_view name, unsigned width,
+                                        std::uint32_t destination = no_operand);
     std::uint32_t read_symbol(const Operand& operand, unsigned width);
     std::uint32_t write(const Operand& operand, unsigned width);
     std::uint32_t write(std::size_t index, Type type);

@@ -34,6 +34,17 @@ template <class F> void for_each_warp(const Lanes& lanes, F f) {
         }
 }
 
+template <class F> void for_each_lane(const Lanes& lanes, F f) {
+    const std::uint32_t high = lanes.high;
+    if (lanes.mask == nullptr) {
+        for (std::uint32_t i = lanes.low; i < high; ++i)
+            f(i);
+        return;
+    }
+    for (std::uint32_t i = lanes.low; i < high; ++i)
+        if (lanes.mask[i] != 0) f(i);
+}
+
 std::uint64_t clock_of(Group& group, std::uint32_t warp) {
     const double nanoseconds = group.block->started + group.now(warp);
     return static_cast<std::uint64_t>(
@@ -145,16 +156,12 @@ template <class T> void fill_special(const Instruction& in, Lanes& lanes) {
     T* d = array_of<T>(lanes, in.operand[0]);
     if (same_for_all(special)) {
         const T value = static_cast<T>(value_of(special, lanes, lanes.low));
-        for (std::uint32_t i = lanes.low; i < lanes.high; ++i)
-            if (lanes.has(i)) d[i] = value;
-        return;
+        return for_each_lane(lanes, [&](std::uint32_t i) { d[i] = value; });
     }
-    if (special == Special::tid_x && lanes.group->around->launch->block.y == 1 &&
-        lanes.group->around->launch->block.z == 1 && lanes.mask == nullptr) {
-        for (std::uint32_t i = lanes.low; i < lanes.high; ++i)
-            d[i] = static_cast<T>(lanes.group->first_thread + i);
-        return;
-    }
+    const Dim3 block = lanes.group->around->launch->block;
+    const std::uint32_t first = lanes.group->first_thread;
+    if (special == Special::tid_x && block.y == 1 && block.z == 1)
+        return for_each_lane(lanes, [&](std::uint32_t i) { d[i] = first + i; });
     if (is_clock(special)) {
         look(special, lanes);
         for_each_warp(lanes, [&](std::uint32_t warp, std::uint32_t first) {
@@ -165,8 +172,8 @@ template <class T> void fill_special(const Instruction& in, Lanes& lanes) {
         });
         return;
     }
-    for (std::uint32_t i = lanes.low; i < lanes.high; ++i)
-        if (lanes.has(i)) d[i] = static_cast<T>(value_of(special, lanes, i));
+    for_each_lane(lanes,
+                  [&](std::uint32_t i) { d[i] = static_cast<T>(value_of(special, lanes, i)); });
 }
 
 } // namespace

@@ -44,8 +44,6 @@ enum class Special : std::uint8_t {
 
 enum class Atomic : std::uint8_t { add, min, max, inc, dec, and_, or_, xor_, exch, cas };
 
-enum class Shuffle : std::uint8_t { up, down, bfly, idx };
-
 /// Operands: destination. Into a register of 4 or 8 bytes.
 void read_special(const Instruction& in, Lanes& lanes);
 /// Address of a local variable: destination 8 bytes; immediate: its offset in the function's part.
@@ -59,9 +57,6 @@ void trap(const Instruction& in, Lanes& lanes);
 /// Operands: [old value], address, b, [c of cas]. nullptr: no such instruction.
 Handler atomic_handler(Atomic operation, Type type, bool returns);
 
-/// Operands: destination, [predicate], source, lane operand, clamp and segment, member mask.
-/// `immediate` holds the mode.
-void shuffle(const Instruction& in, Lanes& lanes);
 /// Operands: destination, predicate, member mask. `immediate`: 0 all, 1 any, 2 uni, 3 ballot.
 void vote(const Instruction& in, Lanes& lanes);
 /// Operands: destination, [predicate: match.all], value, member mask.

@@ -33,6 +33,19 @@ Lanes lanes_of(Group& group, const Fragment& fragment) {
     return lanes;
 }
 
+/// Members of a mask that belong to one warp, one bit each.
+std::uint32_t members_of(const Mask& mask, std::uint32_t warp) {
+    const std::uint32_t begin = std::max(mask.low, warp * warp_lanes);
+    const std::uint32_t end = std::min(mask.high, (warp + 1) * warp_lanes);
+    if (begin >= end) return 0;
+    if (mask.dense())
+        return ~std::uint32_t{0} >> (warp_lanes - (end - begin)) << (begin % warp_lanes);
+    std::uint32_t bits = 0;
+    for (std::uint32_t i = begin; i < end; ++i)
+        bits |= std::uint32_t{mask.lane[i]} << (i % warp_lanes);
+    return bits;
+}
+
 /// Computes all lanes of the range and puts back what the inactive ones held.
 void run_blended(const Instruction& in, Lanes& lanes) {
     constexpr std::size_t most_writes = 4;
@@ -478,9 +491,8 @@ private:
     }
 
     Progress finish_threads(Fragment& fragment) {
-        for (std::uint32_t i = fragment.mask.low; i < fragment.mask.high; ++i)
-            if (fragment.mask.has(i))
-                group_.alive[i / warp_lanes] &= ~(std::uint32_t{1} << (i % warp_lanes));
+        for (std::uint32_t warp = 0; warp < group_warps; ++warp)
+            group_.alive[warp] &= ~members_of(fragment.mask, warp);
         release(fragment.frame);
         remove(fragment);
         return Progress::blocked;
@@ -523,8 +535,8 @@ void add_arrivals(const Group& group, std::uint32_t barrier, Arrivals& arrivals)
     for (const auto& fragment : group.fragments) {
         if (fragment->state != Fragment::State::waiting || fragment->barrier != barrier) continue;
         arrivals.expected = std::max(arrivals.expected, fragment->expected);
-        for (std::uint32_t i = fragment->mask.low; i < fragment->mask.high; ++i)
-            if (fragment->mask.has(i)) here[i / warp_lanes] |= std::uint32_t{1} << (i % warp_lanes);
+        for (std::uint32_t warp = 0; warp < group_warps; ++warp)
+            here[warp] |= members_of(fragment->mask, warp);
     }
     for (std::uint32_t warp = 0; warp < group_warps; ++warp) {
         const auto count = static_cast<std::uint32_t>(std::popcount(here[warp]));

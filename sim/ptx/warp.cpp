@@ -3,7 +3,6 @@
 #include "ptx/handlers.hpp"
 
 #include <bit>
-#include <cstring>
 
 namespace sim::ptx {
 namespace {
@@ -30,53 +29,7 @@ template <class F> void for_each_bit(std::uint32_t bits, F f) {
         f(static_cast<std::uint32_t>(std::countr_zero(bits)));
 }
 
-struct Source {
-    std::uint32_t lane;
-    bool in_range;
-};
-
-/// The rules of `shfl`: `clamp` bounds the segment, its upper bits divide the warp.
-Source shuffle_source(Shuffle mode, std::uint32_t lane, std::uint32_t b, std::uint32_t c) {
-    const std::uint32_t by = b & 31;
-    const std::uint32_t clamp = c & 31;
-    const std::uint32_t segment = c >> 8 & 31;
-    const std::uint32_t highest = (lane & segment) | (clamp & ~segment);
-    const std::uint32_t lowest = lane & segment;
-    switch (mode) {
-    case Shuffle::up:
-        return {lane - by,
-                static_cast<std::int32_t>(lane - by) >= static_cast<std::int32_t>(highest)};
-    case Shuffle::down:
-        return {lane + by, lane + by <= highest};
-    case Shuffle::bfly:
-        return {lane ^ by, (lane ^ by) <= highest};
-    case Shuffle::idx:
-        break;
-    }
-    const std::uint32_t from = lowest | (by & ~segment);
-    return {from, from <= highest};
-}
-
 } // namespace
-
-void shuffle(const Instruction& in, Lanes& lanes) {
-    std::uint32_t* d = array_of<std::uint32_t>(lanes, in.operand[0]);
-    std::uint8_t* p = array_of<std::uint8_t>(lanes, in.operand[1]);
-    const std::uint32_t* a = array_of<std::uint32_t>(lanes, in.operand[2]);
-    const std::uint32_t* b = array_of<std::uint32_t>(lanes, in.operand[3]);
-    const std::uint32_t* c = array_of<std::uint32_t>(lanes, in.operand[4]);
-    const auto mode = static_cast<Shuffle>(in.immediate);
-    for_each_warp(lanes, [&](std::uint32_t base, std::uint32_t active) {
-        std::uint32_t value[warp_lanes];
-        std::memcpy(value, a + base, sizeof value);
-        for_each_bit(active, [&](std::uint32_t i) {
-            const Source source = shuffle_source(mode, i, b[base + i], c[base + i]);
-            const std::uint32_t from = source.in_range ? source.lane & 31 : i;
-            d[base + i] = value[from];
-            p[base + i] = source.in_range;
-        });
-    });
-}
 
 void vote(const Instruction& in, Lanes& lanes) {
     const std::uint8_t* p = array_of<std::uint8_t>(lanes, in.operand[1]);

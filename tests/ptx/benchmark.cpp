@@ -1,8 +1,10 @@
-// How many instructions of threads run in a second on one core. Prints figures, decides nothing.
+// How many instructions of threads run in a second of one core's time. Prints figures, decides
+// nothing.
 #include "harness.hpp"
 
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
+#include <ctime>
 
 namespace {
 
@@ -11,11 +13,11 @@ template <class F> void measure(const char* name, F run) {
     double best = 0;
     std::uint64_t instructions = 0;
     for (int i = 0; i < 5; ++i) {
-        const auto begin = std::chrono::steady_clock::now();
+        const std::clock_t begin = std::clock();
         const sim::ptx::Work work = run();
-        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+        const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
         instructions = work.thread_instructions;
-        best = std::max(best, static_cast<double>(instructions) / time.count());
+        best = std::max(best, static_cast<double>(instructions) / seconds);
     }
     std::printf("%-28s %8.2f G thread-instructions/s  (%.0f M)\n", name, best * 1e-9,
                 static_cast<double>(instructions) * 1e-6);

@@ -125,6 +125,7 @@ Handler compare_handler(Comparison, Type);
 Handler convert_handler(const Conversion&);
 Handler load_handler(Type, unsigned, unsigned);
 Handler store_handler(Type, unsigned, unsigned);
+Handler shuffle_handler(Shuffle);
 Access resolve(const Instruction&, Lanes&, std::byte**);
 void summarise(Mask&);
 void split(const Mask&, const std::uint8_t*, bool, Mask&);

@@ -8,8 +8,11 @@ void keep(std::byte* array, const std::byte* before, const std::uint8_t* mask, u
     T* now = reinterpret_cast<T*>(array);
     const T* old = reinterpret_cast<const T*>(before);
 #pragma GCC ivdep
-    for (u32 i = low; i < high; ++i)
-        now[i] = mask[i] != 0 ? now[i] : old[i];
+    for (u32 i = low; i < high; ++i) {
+        // a choice would become a store that happens or not, which does not vectorise
+        const T keep_new = static_cast<T>(T{0} - T{mask[i]});
+        now[i] = static_cast<T>((now[i] & keep_new) | (old[i] & ~keep_new));
+    }
 }
 
 } // namespace

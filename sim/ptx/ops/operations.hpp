@@ -117,6 +117,8 @@ enum class Comparison : std::uint8_t {
     nan
 };
 
+enum class Shuffle : std::uint8_t { up, down, bfly, idx };
+
 enum class Rounding : std::uint8_t { none, nearest, zero, down, up, nearest_away };
 
 struct Conversion {
@@ -136,6 +138,7 @@ struct Operations {
     /// `type` in memory, registers of `width` bytes, `count` of them.
     Handler (*load)(Type type, unsigned width, unsigned count);
     Handler (*store)(Type type, unsigned width, unsigned count);
+    Handler (*shuffle)(Shuffle mode);
     /// Checks and counts a memory access whose address is operand `in.writes`, or stops the kernel.
     /// `pointers` has room for all lanes of a group.
     Access (*resolve)(const Instruction& in, Lanes& lanes, std::byte** pointers);

@@ -15,9 +15,9 @@ Handler arithmetic(Op op, Type type) {
 } // namespace
 
 const Operations& table() {
-    static constexpr Operations operations = {arithmetic,   compare_handler, convert_handler,
-                                              load_handler, store_handler,   resolve,
-                                              summarise,    split,           keep_inactive};
+    static constexpr Operations operations = {
+        arithmetic,      compare_handler, convert_handler, load_handler, store_handler,
+        shuffle_handler, resolve,         summarise,       split,        keep_inactive};
     return operations;
 }
 
