@@ -24,6 +24,7 @@ void add_upload(std::vector<Demand>& demands, Device& device, double rate) {
     demands.push_back(
         {&device.resources.upload_engine, std::min(1.0, rate / pcie.pinned_h2d_gb_per_s)});
     demands.push_back({&device.resources.pcie_down, std::min(1.0, rate / down_rate(pcie))});
+    demands.push_back({&device.resources.pcie_both, rate / pcie.both_ways_gb_per_s});
 }
 
 void add_download(std::vector<Demand>& demands, Device& device, double rate) {
@@ -31,6 +32,7 @@ void add_download(std::vector<Demand>& demands, Device& device, double rate) {
     demands.push_back(
         {&device.resources.download_engine, std::min(1.0, rate / pcie.pinned_d2h_gb_per_s)});
     demands.push_back({&device.resources.pcie_up, std::min(1.0, rate / up_rate(pcie))});
+    demands.push_back({&device.resources.pcie_both, rate / pcie.both_ways_gb_per_s});
 }
 
 CopyPath upload(Device& device, bool pageable, std::uint64_t bytes) {

@@ -26,6 +26,7 @@ struct Resources {
     Timeline memory;          // traffic of device memory
     Timeline pcie_down;       // towards the device
     Timeline pcie_up;         // towards the host
+    Timeline pcie_both;       // both directions of copies together
     Timeline link_in;         // NVLink towards the device
     Timeline link_out;
     Timeline staging; // the driver's copies between pageable and pinned memory

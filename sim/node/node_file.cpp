@@ -136,6 +136,9 @@ PcieFigures read_pcie(Section s) {
     PcieFigures p;
     p.pinned_h2d_gb_per_s = s.positive("pinned_h2d_gb_per_s");
     p.pinned_d2h_gb_per_s = s.positive("pinned_d2h_gb_per_s");
+    p.both_ways_gb_per_s = s.positive("both_ways_gb_per_s");
+    if (p.both_ways_gb_per_s < std::max(p.pinned_h2d_gb_per_s, p.pinned_d2h_gb_per_s))
+        s.wrong("both_ways_gb_per_s", "must not be less than either direction alone");
     p.pageable_h2d_gb_per_s = s.positive("pageable_h2d_gb_per_s");
     p.pageable_d2h_gb_per_s = s.positive("pageable_d2h_gb_per_s");
     p.kernel_read_gb_per_s = s.positive("kernel_read_gb_per_s");

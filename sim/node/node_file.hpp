@@ -42,6 +42,7 @@ struct GpuFigures {
 struct PcieFigures {
     double pinned_h2d_gb_per_s = 0;
     double pinned_d2h_gb_per_s = 0;
+    double both_ways_gb_per_s = 0; // uploads and downloads together
     double pageable_h2d_gb_per_s = 0;
     double pageable_d2h_gb_per_s = 0;
     double kernel_read_gb_per_s = 0;  // a kernel reading pinned host memory, coalesced

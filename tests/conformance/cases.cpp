@@ -693,6 +693,35 @@ TEST_CASE("a result in pinned memory is not there before the wait") {
     CHECK(h[1] == 8);
 }
 
+TEST_CASE("a kernel may wait for a kernel in another stream") {
+    check::require_devices(1);
+    auto* d = reinterpret_cast<int*>(device_memory());
+    CUDA_CHECK(cudaMemset(d, 0, block));
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const cudaStream_t s = stream();
+    const cudaStream_t t = stream();
+    CUDA_CHECK(wait_for(d, d + 1, s));
+    CUDA_CHECK(poke(d, 0, 5, t));
+    CUDA_CHECK(cudaStreamSynchronize(s));
+    CHECK(device_value(d + 1) == 5);
+}
+
+TEST_CASE("a kernel may wait for a host thread") {
+    check::require_devices(1);
+    auto* flag = reinterpret_cast<volatile int*>(pinned_memory());
+    auto* d = reinterpret_cast<int*>(device_memory());
+    flag[0] = 0;
+    const cudaStream_t s = stream();
+    CUDA_CHECK(wait_for(const_cast<int*>(flag), d, s));
+    std::thread opener([&] {
+        std::this_thread::sleep_for(50ms);
+        flag[0] = 6;
+    });
+    CHECK(cudaStreamSynchronize(s) == cudaSuccess);
+    opener.join();
+    CHECK(device_value(d) == 6);
+}
+
 TEST_CASE("an event orders two streams") {
     check::require_devices(1);
     const cudaStream_t t = stream(cudaStreamNonBlocking);

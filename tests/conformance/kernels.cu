@@ -22,6 +22,13 @@ __global__ void copy_kernel_body(int* out, const int* in, std::size_t n) {
     if (i < n) out[i] = in[i];
 }
 
+__global__ void wait_for_kernel(const volatile int* flag, int* out) {
+    int seen = 0;
+    while ((seen = *flag) == 0)
+        __nanosleep(1000);
+    *out = seen;
+}
+
 __global__ void nothing() {}
 
 __global__ void read_variable_kernel(int* out) {
@@ -50,6 +57,11 @@ cudaError_t poke(int* out, long long index, int value, cudaStream_t stream) {
 
 cudaError_t copy(int* out, const int* in, std::size_t n, cudaStream_t stream) {
     copy_kernel_body<<<blocks_for(n), threads, 0, stream>>>(out, in, n);
+    return cudaGetLastError();
+}
+
+cudaError_t wait_for(const int* flag, int* out, cudaStream_t stream) {
+    wait_for_kernel<<<1, 1, 0, stream>>>(flag, out);
     return cudaGetLastError();
 }
 

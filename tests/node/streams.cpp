@@ -168,9 +168,11 @@ TEST_CASE("opposite directions overlap, equal ones follow each other") {
     const OperationPtr second_up = b.copy(b.stream(), device, host, bytes);
     b.wait(up);
     b.wait(down);
-    CHECK(ms(b.thread.clock) == Approx(4.9).epsilon(0.05));
+    // Almost free of charge: the two directions together reach less than twice the rate.
+    CHECK(ms(b.thread.clock) == Approx(5.7).epsilon(0.05));
+    CHECK(ms(up->end) == Approx(4.9).epsilon(0.05));
     b.wait(second_up);
-    CHECK(ms(b.thread.clock) == Approx(9.8).epsilon(0.05));
+    CHECK(ms(second_up->begin) == Approx(4.9).epsilon(0.05));
 }
 
 TEST_CASE("peer access decides the way between two GPUs") {
