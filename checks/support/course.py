@@ -21,6 +21,7 @@ REPOSITORY = SUPPORT.parents[1]
 BUILD = REPOSITORY / "build"
 SIM_LIBRARY_DIR = BUILD / "sim" / "lib"
 NODES = REPOSITORY / "sim" / "nodes"
+BUILD_NOISE = ("INFO: ", "ninja: ")
 
 
 class Complaint(Exception):
@@ -69,14 +70,9 @@ def best_rig():
 # The build
 
 
-def meson(*words, quiet=False, **more):
-    """Runs meson; ends this program when it fails. With `quiet`, shows its output only then."""
-    command = ["meson", *words]
-    if not quiet:
-        if subprocess.run(command, cwd=REPOSITORY, **more).returncode != 0:
-            raise SystemExit(1)
-        return
-    answer = subprocess.run(command, cwd=REPOSITORY, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+def meson(*words):
+    """Runs meson. When it fails, shows what it said and ends this program."""
+    answer = subprocess.run(["meson", *words], cwd=REPOSITORY, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if answer.returncode != 0:
         sys.exit(answer.stdout.rstrip())
 
@@ -88,10 +84,10 @@ def configure(submissions=""):
     option = f"-Dsubmissions={submissions}"
     if not (BUILD / "build.ninja").is_file():
         print("configuring build/", flush=True)
-        meson("setup", str(BUILD), option, quiet=True)
+        meson("setup", str(BUILD), option)
         return
     if option_value("submissions") != submissions:
-        meson("configure", str(BUILD), option, quiet=True)
+        meson("configure", str(BUILD), option)
 
 
 def option_value(name):
@@ -101,9 +97,27 @@ def option_value(name):
     return next(option["value"] for option in json.loads(answer.stdout) if option["name"] == name)
 
 
-def compile_all():
-    print("building", flush=True)
-    meson("compile", "-C", str(BUILD))
+def compile_targets(*targets):
+    """Builds these targets, and shows how far it is where a person watches."""
+    process = subprocess.Popen(["meson", "compile", "-C", str(BUILD), *targets], cwd=REPOSITORY, text=True,
+                               errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    remarks = []
+    for line in process.stdout:
+        step = re.match(r"\[(\d+)/(\d+)\]", line)
+        if step:
+            show(f"building: {step[1]} of {step[2]}")
+        elif not line.startswith(BUILD_NOISE):
+            remarks.append(line)
+    show("")
+    print("".join(remarks), end="", flush=True)
+    if process.wait() != 0:
+        raise SystemExit(1)
+
+
+def show(text):
+    """Replaces the line that tells how far it is; shows nothing where nobody watches."""
+    if sys.stdout.isatty():
+        print(f"\r{text:<40}\r{text}", end="", flush=True)
 
 
 # Grading
@@ -132,14 +146,11 @@ def grade(suites, rig, node):
 
 
 def show_progress(process, path):
-    """Waits for `meson test`, counting the records that come in where a person watches."""
-    watched = sys.stdout.isatty()
+    """Waits for `meson test`, counting the records that come in."""
     while process.poll() is None:
         time.sleep(0.2)
-        if watched:
-            print(f"\rchecking: {len(path.read_bytes().splitlines())} cases", end="", flush=True)
-    if watched:
-        print("\r" + " " * 40 + "\r", end="")
+        show(f"checking: {len(path.read_bytes().splitlines())} cases")
+    show("")
 
 
 def in_order(records, lesson):
@@ -220,8 +231,9 @@ def print_next_step(records):
 
 def start(options):
     configure()
-    compile_all()
-    records = grade(["lessons"], best_rig(), None)
+    print("building", flush=True)
+    compile_targets(*(kind + lesson for lesson in lessons() for kind in ("run-", "cases-")))
+    records = grade(lessons(), best_rig(), None)
     for lesson in lessons():
         print_lesson(in_order(records, lesson), lesson, in_full=False)
         print()
@@ -244,6 +256,7 @@ def check(options):
         if path != REPOSITORY / "lessons":
             folder = str(path)
     configure(folder)
+    compile_targets(*("cases-" + lesson for lesson in wanted))
     records = grade(wanted, rig, options.node)
     for submission in sorted({record["submission"] for record in records}):
         theirs = [record for record in records if record["submission"] == submission]
@@ -258,7 +271,7 @@ def run(options):
     lesson = lesson_named(options.lesson)
     check_node(options.node)
     configure()
-    meson("compile", "-C", str(BUILD), quiet=True)
+    compile_targets("run-" + lesson)
     variables = dict(os.environ)
     rig = options.rig or ("sim" if options.node else best_rig())
     if rig == "sim":
@@ -277,8 +290,7 @@ def diff(options):
 
 def test(options):
     configure()
-    meson("setup", "--reconfigure", str(BUILD), quiet=True)
-    compile_all()
+    meson("setup", "--reconfigure", str(BUILD))
     process = subprocess.Popen(
         ["meson", "test", "-C", str(BUILD), "--suite", "project", "--print-errorlogs"],
         cwd=REPOSITORY, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
