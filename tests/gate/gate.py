@@ -184,7 +184,7 @@ def main():
     parser.add_argument("--library-dir", help="folder of the simulated libcudart")
     parser.add_argument("--node")
     parser.add_argument("answers", nargs="*", help="programs of the answers: answer.N-name.stem")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()  # the answers come last, behind options
 
     cases = scan(REPOSITORY / "checks" / (options.lesson + ".cpp")) if options.lesson else []
     findings = Findings()
