@@ -1,7 +1,7 @@
 // wrong: sets the device only if it differs from the last one that it set itself
 // fails: each shard lies on the GPU that it is meant for; every key is right; the caller finds its
-// current device unchanged; another thread may use the vector; all GPUs together reach their
-// combined rate
+// current device unchanged; the current device is the same after a failed allocation; another
+// thread may use the vector
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

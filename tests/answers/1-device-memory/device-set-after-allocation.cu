@@ -1,5 +1,6 @@
 // wrong: sets the device after the allocation: each shard lies one GPU too early
-// fails: each shard lies on the GPU that it is meant for
+// fails: each shard lies on the GPU that it is meant for; the current device is the same after a
+// failed allocation; all GPUs work at the same time
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

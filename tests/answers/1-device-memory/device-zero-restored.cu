@@ -1,5 +1,6 @@
 // wrong: puts back device 0, not the device that was current
-// fails: the caller finds its current device unchanged
+// fails: the caller finds its current device unchanged; the current device is the same after a
+// failed allocation
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

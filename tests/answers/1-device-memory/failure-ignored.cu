@@ -1,6 +1,5 @@
 // wrong: does not look whether the allocation worked
-// fails: a failed allocation is reported and undone; the current device is the same after a failed
-// allocation
+// fails: a failed allocation is reported and undone
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

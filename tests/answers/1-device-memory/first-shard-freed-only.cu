@@ -1,5 +1,6 @@
 // wrong: frees the first shard only
-// fails: nothing is left over after 50 rounds; a failed allocation is reported and undone
+// fails: nothing is left over after 50 rounds; a failed allocation is reported and undone; a GPU
+// that does not exist is reported
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

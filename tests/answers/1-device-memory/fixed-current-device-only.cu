@@ -1,6 +1,7 @@
 // wrong: fill() puts the current device back, the rest is as it was
 // fails: each shard lies on the GPU that it is meant for; the shards hold the whole vector; all
-// GPUs are put to work before one is waited for; all GPUs together reach their combined rate
+// GPUs are put to work before one is waited for; all GPUs work at the same time; the GPUs reach
+// their combined rate
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

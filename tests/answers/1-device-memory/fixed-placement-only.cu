@@ -1,7 +1,7 @@
 // wrong: the device is set before cudaMalloc, the rest is as it was
 // fails: the shards hold the whole vector; all GPUs are put to work before one is waited for; the
 // caller finds its current device unchanged; the current device is the same after a failed
-// allocation; all GPUs together reach their combined rate
+// allocation; all GPUs work at the same time; the GPUs reach their combined rate
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

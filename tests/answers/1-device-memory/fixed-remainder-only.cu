@@ -1,7 +1,7 @@
 // wrong: the remainder is shared out, the rest is as it was
 // fails: each shard lies on the GPU that it is meant for; all GPUs are put to work before one is
-// waited for; the caller finds its current device unchanged; all GPUs together reach their combined
-// rate
+// waited for; the caller finds its current device unchanged; all GPUs work at the same time; the
+// GPUs reach their combined rate
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

@@ -1,6 +1,7 @@
 // wrong: waits behind the loop, the rest is as it was
 // fails: each shard lies on the GPU that it is meant for; the shards hold the whole vector; the
-// caller finds its current device unchanged; all GPUs together reach their combined rate
+// caller finds its current device unchanged; all GPUs work at the same time; the GPUs reach their
+// combined rate
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

@@ -1,6 +1,6 @@
 // wrong: each shard counts its keys from 0
 // fails: every key is right; another thread may use the vector; the keys are there once fill
-// returns
+// returns; a failed allocation is reported and undone; the GPUs reach their combined rate
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

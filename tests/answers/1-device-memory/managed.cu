@@ -15,6 +15,7 @@ using DeviceKeys = std::unique_ptr<std::uint64_t[], FreeDevice>;
 
 DeviceKeys allocate_keys(std::size_t size) {
     std::uint64_t* memory = nullptr;
+    if (size == 0) return nullptr;
     CUDA_CHECK(cudaMallocManaged(&memory, size * sizeof(std::uint64_t)));
     return DeviceKeys(memory);
 }

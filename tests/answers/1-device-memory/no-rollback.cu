@@ -1,5 +1,5 @@
 // wrong: frees in the destructor, which does not run when the constructor throws
-// fails: a failed allocation is reported and undone
+// fails: a failed allocation is reported and undone; a GPU that does not exist is reported
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

@@ -1,6 +1,6 @@
 // wrong: a thread for each GPU, but each is joined before the next starts
-// fails: all GPUs are put to work before one is waited for; all GPUs together reach their combined
-// rate
+// fails: all GPUs are put to work before one is waited for; all GPUs work at the same time; the
+// GPUs reach their combined rate
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

@@ -1,6 +1,8 @@
 // wrong: a thread for each GPU, all of which work on device 0
-// fails: every key is right; the keys are there once fill returns; all GPUs together reach their
-// combined rate
+// fails: every key is right; the keys are there once fill returns; all GPUs are put to work before
+// one is waited for; all GPUs work at the same time; the GPUs reach their combined rate; the caller
+// finds its current device unchanged; no error is left behind; another thread may use the vector; a
+// failed allocation is reported and undone; nothing is left over after 50 rounds
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"

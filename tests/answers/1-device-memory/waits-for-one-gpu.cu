@@ -1,5 +1,5 @@
 // wrong: fill() waits only for the current device
-// fails: the keys are there once fill returns
+// fails: the keys are there once fill returns; the GPUs reach their combined rate
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"
