@@ -34,9 +34,9 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-/// A pool grows by pieces of 32 MiB on current GPUs. A plate that fills one leaves no room beside
-/// it for the temporaries of a step, so these come and go with their own piece.
-constexpr std::size_t large_width = 2896;
+/// A pool grows by pieces of 32 MiB on current GPUs. One holds a plate of 17 MiB, but not the
+/// changes of its cells as well, so these come and go with a piece of their own.
+constexpr std::size_t large_width = 2112;
 
 /// Enough cells for all threads of a kernel, few enough for many steps.
 constexpr std::size_t small_width = 257;
@@ -434,8 +434,9 @@ TEST_CASE("a step takes little more than moving its bytes", "[pts:2][starter-fai
         CUDA_CHECK(cudaMallocFromPoolAsync(&change, bytes, pool.get(), *stream));
         CUDA_CHECK(cudaMallocFromPoolAsync(&largest, sizeof(float), pool.get(), *stream));
         CUDA_CHECK(cudaMemsetAsync(largest, 0, sizeof(float), *stream));
-        // A step reads three plates and writes two.
-        for (const std::size_t part : {bytes, bytes, bytes / 2})
+        // A step moves five plates if caches catch every further use of a cell, and nine without
+        // any. The reference moves seven: each copy reads as much as it writes.
+        for (const std::size_t part : {bytes, bytes, bytes, bytes / 2})
             CUDA_CHECK(
                 cudaMemcpyAsync(change, plate.data(), part, cudaMemcpyDeviceToDevice, *stream));
         CUDA_CHECK(
@@ -447,7 +448,7 @@ TEST_CASE("a step takes little more than moving its bytes", "[pts:2][starter-fai
     const auto solver = make_heat_solver({device}, large_width);
     load_all(*solver, 1, large_width);
     check::compare_times("a step", check::timed(device, move_bytes_of_a_step),
-                         check::timed(device, [&] { solver->step(); }), 1.6);
+                         check::timed(device, [&] { solver->step(); }), 1.8);
 }
 
 TEST_CASE("a late snapshot shows the plate as it was", "[pts:2][starter-fails]") {
