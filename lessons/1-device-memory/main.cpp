@@ -12,7 +12,7 @@
 namespace {
 
 constexpr std::uint64_t golden_step = 0x9e3779b97f4a7c15;
-constexpr std::size_t keys_per_device = std::size_t{8} << 20;
+constexpr std::size_t keys_per_device = std::size_t{16} << 20;
 constexpr std::size_t few = 11; // the vector has a few more, so that it can't be split evenly
 
 // On a machine with a single GPU, that one gets four shards.
@@ -68,7 +68,7 @@ double time_fill(lesson::ShardedKeys& vector) {
 }
 
 void print_rate(const char* what, double bytes, double seconds) {
-    std::printf("%-34s %.0f us, %.1f TB/s\n", what, seconds * 1e6, bytes / seconds / 1e12);
+    std::printf("%-34s %.0f us, %.0f GB/s\n", what, seconds * 1e6, bytes / seconds / 1e9);
 }
 
 // Another part of the program works with the last GPU, and calls us.
