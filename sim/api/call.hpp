@@ -11,6 +11,9 @@
 
 namespace sim::api {
 
+/// PCI bus number of device 0; the others follow.
+inline constexpr int first_bus = 0x10;
+
 /// One runtime call in progress, with the node locked.
 struct Call {
     Node& node;

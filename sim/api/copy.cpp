@@ -223,6 +223,25 @@ cudaError_t cudaMemcpy2DAsync(void* destination, std::size_t destination_pitch, 
                      stream, Waiting::asynchronous);
 }
 
+#if CUDART_VERSION >= 13000
+cudaError_t cudaMemcpyBatchAsync(void* const* destinations, const void* const* sources,
+                                 const std::size_t* sizes, std::size_t count,
+                                 cudaMemcpyAttributes* attributes, std::size_t*,
+                                 std::size_t attribute_count, cudaStream_t stream) {
+    const bool default_stream = stream == nullptr || stream == cudaStreamLegacy;
+    if (!destinations || !sources || !sizes || !attributes || attribute_count == 0 || count == 0 ||
+        default_stream)
+        return host_call([](Call&) { return cudaErrorInvalidValue; });
+    // The order in which sources are read is a permission to be early; stream order always fits.
+    for (std::size_t i = 0; i < count; ++i) {
+        const cudaError_t error =
+            cudaMemcpyAsync(destinations[i], sources[i], sizes[i], cudaMemcpyDefault, stream);
+        if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+}
+#endif
+
 cudaError_t cudaMemcpyPeer(void* destination, int to, const void* source, int from,
                            std::size_t bytes) {
     return copy_peer(destination, to, source, from, bytes, cudaStreamLegacy, Waiting::blocking);

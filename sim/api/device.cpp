@@ -16,10 +16,9 @@ constexpr int registers_per_block = 65536;
 constexpr std::size_t constant_bytes = 64 << 10;
 constexpr std::size_t alignment = 512;
 constexpr std::size_t most_pitch = 2147483647;
-constexpr int reserved_shared_bytes = 1024;
 
 int bus_number(int device) {
-    return 0x10 + device;
+    return first_bus + device;
 }
 
 void fill_properties(const NodeFile& file, int device, cudaDeviceProp& p) {

@@ -241,3 +241,18 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
     return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         blocks, function, block_size, shared_bytes, cudaOccupancyDefault);
 }
+
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, const void* function,
+                                                      int blocks, int block_size) {
+    return with_function(function, [&](Call& call, Function& found) {
+        if (!bytes || blocks <= 0 || block_size <= 0) return cudaErrorInvalidValue;
+        const GpuFigures& gpu = call.node.file.gpu;
+        const std::size_t taken = found.kernel->static_shared_bytes() + reserved_shared_bytes;
+        const std::size_t share =
+            gpu.shared_per_multiprocessor_bytes / static_cast<std::size_t>(blocks);
+        *bytes = share > taken
+                     ? std::min<std::size_t>(share - taken, gpu.shared_per_block_optin_bytes)
+                     : 0;
+        return cudaSuccess;
+    });
+}

@@ -162,6 +162,27 @@ cudaError_t cudaMallocFromPoolAsync_ptsz(void** pointer, std::size_t bytes, cuda
     return cudaMallocFromPoolAsync(pointer, bytes, pool, own(stream));
 }
 
+#if CUDART_VERSION >= 13000
+cudaError_t cudaMemPrefetchAsync_ptsz(const void* pointer, std::size_t bytes,
+                                      cudaMemLocation location, unsigned flags,
+                                      cudaStream_t stream) {
+    return cudaMemPrefetchAsync(pointer, bytes, location, flags, own(stream));
+}
+
+cudaError_t cudaMemcpyBatchAsync_ptsz(void* const* destinations, const void* const* sources,
+                                      const std::size_t* sizes, std::size_t count,
+                                      cudaMemcpyAttributes* attributes, std::size_t* indices,
+                                      std::size_t attribute_count, cudaStream_t stream) {
+    return cudaMemcpyBatchAsync(destinations, sources, sizes, count, attributes, indices,
+                                attribute_count, own(stream));
+}
+#endif
+
+cudaError_t cudaStreamAttachMemAsync_ptsz(cudaStream_t stream, void* pointer, std::size_t bytes,
+                                          unsigned flags) {
+    return cudaStreamAttachMemAsync(own(stream), pointer, bytes, flags);
+}
+
 cudaError_t cudaFreeAsync_ptsz(void* pointer, cudaStream_t stream) {
     return cudaFreeAsync(pointer, own(stream));
 }

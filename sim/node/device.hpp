@@ -55,6 +55,8 @@ public:
     unsigned flags = 0;   // cudaSetDeviceFlags
     std::vector<std::unique_ptr<Pool>> pools; // the first one is the default pool
     Pool* current_pool = nullptr;
+    std::map<int, std::size_t> limits; // what cudaDeviceSetLimit set
+    int cache_preference = 0;          // cudaFuncCache
     /// Addresses of each module's variables on this device.
     std::map<const ptx::Module*, std::vector<std::uint64_t>> variables;
 

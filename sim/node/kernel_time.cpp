@@ -51,9 +51,8 @@ int blocks_per_multiprocessor(const GpuFigures& gpu, const KernelShape& shape) {
     blocks = std::min<std::uint64_t>(
         blocks, static_cast<std::uint64_t>(gpu.threads_per_multiprocessor) / (warps * warp));
     if (shape.shared_bytes > 0) {
-        constexpr std::uint64_t reserved = 1024; // the system's share of every block
-        blocks =
-            std::min(blocks, gpu.shared_per_multiprocessor_bytes / (shape.shared_bytes + reserved));
+        blocks = std::min(blocks, gpu.shared_per_multiprocessor_bytes /
+                                      (shape.shared_bytes + reserved_shared_bytes));
     }
     if (shape.registers > 0) {
         const std::uint32_t rounded = (shape.registers + 7) / 8 * 8;

@@ -17,6 +17,9 @@ struct KernelShape {
     std::uint32_t registers = 0;    // a thread
 };
 
+/// Shared memory that the system takes of every block, in bytes.
+inline constexpr std::uint64_t reserved_shared_bytes = 1024;
+
 /// Blocks that one multiprocessor can hold at once; 0 when not even one fits.
 int blocks_per_multiprocessor(const GpuFigures& gpu, const KernelShape& shape);
 

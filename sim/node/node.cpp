@@ -106,6 +106,12 @@ void Node::remove_stream(const void* handle) {
     streams_.erase(found);
 }
 
+std::size_t Node::stream_count() const {
+    return static_cast<std::size_t>(
+        std::count_if(streams_.begin(), streams_.end(),
+                      [](const auto& entry) { return !entry.second->of_thread; }));
+}
+
 Event& Node::add_event(Device& device, unsigned flags, bool timed) {
     auto event = std::make_unique<Event>(Event{&device, flags, timed, nullptr});
     Event& result = *event;
@@ -132,6 +138,7 @@ Stream& Node::thread_stream(HostThread& thread, Device& device) {
     if (!own || !streams_.contains(own.get())) {
         Stream& stream = add_stream(device, 0, 0, true);
         own = streams_[&stream];
+        own->of_thread = true;
     }
     return *own;
 }

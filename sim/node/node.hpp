@@ -54,6 +54,9 @@ public:
     void remove_event(const void* handle);
     /// Forgets the streams and events of a device.
     void remove_streams_and_events(const Device& device);
+    /// How many of both the program holds; default streams of threads do not count.
+    std::size_t stream_count() const;
+    std::size_t event_count() const { return events_.size(); }
     /// The calling thread's own default stream on `device`.
     Stream& thread_stream(HostThread& thread, Device& device);
 

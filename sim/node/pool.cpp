@@ -140,6 +140,13 @@ std::uint64_t Pool::release(std::uint64_t keep, double now) {
     return released;
 }
 
+std::uint64_t Pool::live_blocks() const {
+    std::uint64_t count = 0;
+    for (const auto& [begin, block] : blocks_)
+        count += block.live;
+    return count;
+}
+
 const PoolBlock* Pool::find(std::uint64_t address) const {
     auto after = blocks_.upper_bound(address);
     if (after == blocks_.begin()) return nullptr;

@@ -45,7 +45,7 @@ public:
 
     /// The block around `address`, live or not; nullptr outside of the chunks.
     const PoolBlock* find(std::uint64_t address) const;
-    bool has_live_blocks() const { return used_ > 0; }
+    std::uint64_t live_blocks() const;
 
     int device() const { return device_; }
     std::uint64_t used() const { return used_; }

@@ -15,9 +15,10 @@ struct Stream {
     std::uint64_t id = 0;
     unsigned flags = 0;
     int priority = 0;
-    bool legacy = false;  // the default stream that waits for all blocking streams
-    bool blocking = true; // waits for the legacy default stream and it for this
-    OperationPtr tail;    // last operation issued, null before the first
+    bool legacy = false;    // the default stream that waits for all blocking streams
+    bool of_thread = false; // a thread's own default stream
+    bool blocking = true;   // waits for the legacy default stream and it for this
+    OperationPtr tail;      // last operation issued, null before the first
 };
 
 /// A point in a stream.

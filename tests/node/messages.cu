@@ -89,6 +89,14 @@ int make(const char* mistake) {
         cudaGraphCreate(&graph, 0);
         return cudaGraphCreate(&graph, 0);
     }
+    if (is("leaks")) {
+        memory_of(1, 4096);
+        pool_memory_of(0, 1 << 20);
+        void* memory = nullptr;
+        cudaMallocHost(&memory, 3 << 20);
+        cudaStream_t stream = nullptr;
+        return cudaStreamCreate(&stream);
+    }
     if (is("nothing")) return write_on(0, memory_of(0, 4096), 1023);
     std::fprintf(stderr, "no such mistake: %s\n", mistake);
     return 255;

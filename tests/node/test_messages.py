@@ -97,6 +97,12 @@ class Messages(unittest.TestCase):
         self.assertIn('there is no node "h200x9"', run.stderr)
         self.assertIn("h200x8", run.stderr)
 
+    def test_what_was_never_freed(self):
+        self.check("leaks", 0, "1 x cudaMalloc on GPU 1, 4 KiB",
+                   "1 x cudaMallocAsync on GPU 0, 1 MiB", "1 x pinned memory, 3 MiB",
+                   "1 streams, 0 events", SIM_LEAKS="1")
+        self.assertEqual(self.check("leaks", 0).stderr, "")
+
     def test_right_programs_are_not_talked_to(self):
         run = self.check("nothing", 0)
         self.assertEqual(run.stderr, "")

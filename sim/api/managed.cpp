@@ -1,0 +1,67 @@
+// Managed memory and advice about it. The simulated node keeps managed memory in the host, visible
+// to all, and does not model pages that move: advice is checked and changes nothing.
+#include "api/call.hpp"
+
+#include <algorithm>
+
+using namespace sim;
+using namespace sim::api;
+
+namespace {
+
+bool in_managed_memory(Call& call, const void* pointer, std::size_t bytes) {
+    const HostRange* range = call.node.host.find(address_of(pointer));
+    return range && range->kind == HostKind::managed && bytes <= range->end() - address_of(pointer);
+}
+
+cudaError_t check_advice(Call& call, const void* pointer, std::size_t bytes, bool on_device,
+                         int device) {
+    if (bytes == 0 || !in_managed_memory(call, pointer, bytes)) return cudaErrorInvalidValue;
+    return on_device && !call.node.device(device) ? cudaErrorInvalidDevice : cudaSuccess;
+}
+
+} // namespace
+
+#if CUDART_VERSION >= 13000
+cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvise,
+                          cudaMemLocation location) {
+    const bool on_device = location.type == cudaMemLocationTypeDevice;
+    return device_call(
+        [&](Call& call) { return check_advice(call, pointer, bytes, on_device, location.id); });
+}
+
+cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMemLocation location,
+                                 unsigned int flags, cudaStream_t handle) {
+    const bool on_device = location.type == cudaMemLocationTypeDevice;
+    return device_call([&](Call& call) -> cudaError_t {
+        if (flags != 0) return cudaErrorInvalidValue;
+        if (!find_stream(call, handle)) return cudaErrorInvalidResourceHandle;
+        return check_advice(call, pointer, bytes, on_device, location.id);
+    });
+}
+#else
+cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvise, int device) {
+    return device_call([&](Call& call) {
+        return check_advice(call, pointer, bytes, device != cudaCpuDeviceId, device);
+    });
+}
+
+cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, int device,
+                                 cudaStream_t handle) {
+    return device_call([&](Call& call) -> cudaError_t {
+        if (!find_stream(call, handle)) return cudaErrorInvalidResourceHandle;
+        return check_advice(call, pointer, bytes, device != cudaCpuDeviceId, device);
+    });
+}
+#endif
+
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t handle, void* pointer, std::size_t bytes,
+                                     unsigned int flags) {
+    return device_call([&](Call& call) -> cudaError_t {
+        constexpr unsigned known[] = {cudaMemAttachGlobal, cudaMemAttachHost, cudaMemAttachSingle};
+        if (!find_stream(call, handle)) return cudaErrorInvalidResourceHandle;
+        if (std::count(std::begin(known), std::end(known), flags) == 0)
+            return cudaErrorInvalidValue;
+        return in_managed_memory(call, pointer, bytes) ? cudaSuccess : cudaErrorInvalidValue;
+    });
+}
