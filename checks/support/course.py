@@ -102,15 +102,19 @@ def compile_targets(*targets):
     process = subprocess.Popen(["meson", "compile", "-C", str(BUILD), *targets], cwd=REPOSITORY, text=True,
                                errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     remarks = []
+    configuring = False
     for line in process.stdout:
         step = re.match(r"\[(\d+)/(\d+)\]", line)
         if step:
             show(f"building: {step[1]} of {step[2]}")
+            configuring = "Regenerating build files" in line
         elif not line.startswith(BUILD_NOISE):
-            remarks.append(line)
+            remarks.append((configuring, line))
     show("")
-    print("".join(remarks), end="", flush=True)
-    if process.wait() != 0:
+    failed = process.wait() != 0
+    # What Meson says while it configures anew is of interest only when that fails.
+    print("".join(line for configuring, line in remarks if failed or not configuring), end="", flush=True)
+    if failed:
         raise SystemExit(1)
 
 

@@ -27,7 +27,7 @@ EXIT_CODES = {"pass": 0, "fail": 1, "skip": 77}
 TRIES = 3
 DEFAULT_NODE = "h200x8"
 SHOWN_LINES = 12  # of what a submission printed
-SHOWN_REASONS = 5
+SHOWN_REASONS = 3
 FIGURE_MARK = "figure: "  # see report_state.hpp
 WIDTH = 80
 
@@ -190,8 +190,6 @@ def details(record, indent):
             texts.append("This means: " + record["meaning"])
         if record.get("where"):
             texts.append("Read: " + record["where"])
-        if record.get("seed"):
-            texts.append(f"The same data again: CHECK_SEED={record['seed']}")
     lines = [line for text in texts for line in wrap(text, indent)]
     if record["verdict"] == "fail" and record.get("printed", "").strip():
         lines.append(indent + "It printed:")
@@ -206,7 +204,10 @@ def report(record):
         lines.append(f"  {record['submission']}, {record['lesson']}, " + rig_text(record))
     for figure in record.get("figures", []):
         lines += wrap(figure_line(figure), "  ")
-    return "\n".join(lines + details(record, "  "))
+    lines += details(record, "  ")
+    if record["verdict"] == "fail" and record.get("seed"):
+        lines.append(f"  The same data again: CHECK_SEED={record['seed']}")
+    return "\n".join(lines)
 
 
 def rig_text(record):
