@@ -163,6 +163,7 @@ public:
     }
 
     float difference(std::size_t plate, std::size_t other) override {
+        release_arrived();
         const Stream& stream = plates_[plate]->stream;
         const DeviceGuard guard(stream.device());
         const PoolArray largest(1, stream);

@@ -1,5 +1,6 @@
 // wrong: the copies of snapshots are never released
-// fails: between calls only the plates are in use; a solver that is gone leaves nothing in use
+// fails: between calls only the plates are in use; a failed allocation is reported and leaves
+// nothing behind; a solver that is gone leaves nothing in use
 #include "memory-pool.hpp"
 
 #include "common/cuda_check.hpp"
