@@ -75,12 +75,8 @@ void initialise(Node& node, const ptx::Variable& variable, std::uint64_t address
 Function* find_function(const void* handle, cudaError_t& error) {
     Registry& all = registry();
     std::lock_guard guard(all.mutex);
-    Function* function = nullptr;
-    if (auto found = all.functions.find(handle); found != all.functions.end())
-        function = found->second.get();
-    for (const auto& [host, candidate] : all.functions) {
-        if (candidate.get() == handle) function = candidate.get();
-    }
+    auto found = all.functions.find(handle);
+    Function* function = found == all.functions.end() ? nullptr : found->second.get();
     error = cudaErrorInvalidDeviceFunction;
     if (!function) return nullptr;
     const ptx::Module* module = read(*function->binary);

@@ -40,7 +40,7 @@ struct VariableOnDevice {
     std::uint64_t bytes = 0;
 };
 
-/// The kernel behind a host function's address or a handle, read and found in its binary. nullptr
+/// The kernel behind a host function's address, read and found in its binary. nullptr
 /// with `error` set when there is none.
 Function* find_function(const void* handle, cudaError_t& error);
 

@@ -279,10 +279,7 @@ void KernelOperation::fault(const ptx::Fault& fault) {
     if (!fault.instruction.empty()) std::fprintf(stderr, ", %s", fault.instruction.c_str());
     std::fprintf(stderr, "\n");
     if (fault.error == cudaErrorIllegalAddress)
-        std::fprintf(stderr, "sim:   %s of %u bytes at 0x%llx: %s\n",
-                     fault.write ? "write" : "read", fault.bytes,
-                     static_cast<unsigned long long>(fault.address),
-                     memory_.why_not(fault.address).c_str());
+        std::fprintf(stderr, "sim:   %s\n", memory_.why_not(fault.address).c_str());
     device.sticky = fault.error;
     execution_.reset();
 }

@@ -33,7 +33,7 @@ class Messages(unittest.TestCase):
         return run
 
     def test_null_pointer(self):
-        self.check("null", 700, "kernel", "write_one", "GPU 0", "write of 4 bytes",
+        self.check("null", 700, "kernel", "write_one", "GPU 0", "writes 4 bytes at 0x0",
                    "it is a null pointer")
 
     def test_wild_pointer(self):
