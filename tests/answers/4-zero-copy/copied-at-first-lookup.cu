@@ -1,6 +1,7 @@
 // wrong: each GPU gets a copy of the catalogue at its first lookup
-// fails: lookups copy no more than they read; a catalogue takes no device memory for its spectra; a
-// lookup sees what the host wrote before it; all GPUs use one catalogue
+// fails: few lookups run at the rate of the link; many lookups run at the rate of the link; lookups
+// copy no more than they read; a catalogue takes no device memory for its spectra; a lookup sees
+// what the host wrote before it; all GPUs use one catalogue
 #include "zero-copy.hpp"
 
 #include "common/cuda_check.hpp"

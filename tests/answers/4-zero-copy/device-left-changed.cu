@@ -1,5 +1,5 @@
 // wrong: the current device is left changed
-// fails: totals come back right
+// fails: the caller finds its device and last error unchanged
 #include "zero-copy.hpp"
 
 #include "common/cuda_check.hpp"

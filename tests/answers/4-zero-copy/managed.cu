@@ -41,17 +41,25 @@ MappedFloats make_mapped_floats(std::size_t count) {
     return MappedFloats(memory);
 }
 
+/// `device` may be cudaCpuDeviceId.
+void advise(const float* memory, std::size_t count, cudaMemoryAdvise advice, int device) {
+#if CUDART_VERSION >= 13000
+    const bool on_host = device == cudaCpuDeviceId;
+    const cudaMemLocation place{on_host ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
+                                on_host ? 0 : device};
+#else
+    const int place = device;
+#endif
+    CUDA_CHECK(cudaMemAdvise(memory, count * sizeof(float), advice, place));
+}
+
 ManagedFloats make_managed_floats(std::size_t count, const std::vector<int>& devices) {
     float* memory = nullptr;
     CUDA_CHECK(cudaMallocManaged(&memory, count * sizeof(float)));
     ManagedFloats owner(memory);
-    const cudaMemLocation host{cudaMemLocationTypeHost, 0};
-    CUDA_CHECK(
-        cudaMemAdvise(memory, count * sizeof(float), cudaMemAdviseSetPreferredLocation, host));
-    for (const int device : devices) {
-        const cudaMemLocation gpu{cudaMemLocationTypeDevice, device};
-        CUDA_CHECK(cudaMemAdvise(memory, count * sizeof(float), cudaMemAdviseSetAccessedBy, gpu));
-    }
+    advise(memory, count, cudaMemAdviseSetPreferredLocation, cudaCpuDeviceId);
+    for (const int device : devices)
+        advise(memory, count, cudaMemAdviseSetAccessedBy, device);
     return owner;
 }
 
