@@ -83,6 +83,7 @@ cudaError_t launch(const LaunchRequest& request) {
             std::fwrite(text.data(), 1, text.size(), stdout);
         };
         what.clock_ghz = call.node.file.gpu.clock_mhz / 1e3;
+        what.cooperative = request.cooperative;
         what.multiprocessors = static_cast<std::uint32_t>(call.node.file.gpu.multiprocessors);
         call.thread.spend(call.node.file.api.launch.of(0));
         call.node.submit(

@@ -363,6 +363,22 @@ std::uint32_t FunctionDecoder::comparison(Comparison comparison, Type type, bool
     return result;
 }
 
+/// Operands 1 and 2 are pairs of 16-bit numbers.
+FunctionDecoder::Halves FunctionDecoder::compare_halves(Comparison comparison, Type type) {
+    std::uint32_t half[2][2];
+    for (std::size_t i = 0; i < 2; ++i) {
+        half[i][0] = temporary(2);
+        half[i][1] = temporary(2);
+        emit(Op::unpack2, Type::b32, {half[i][0], half[i][1]}, {read(i + 1, Type::b32)});
+    }
+    const Halves result{temporary(1), temporary(1)};
+    const Handler compare =
+        operations().compare(comparison, type == Type::f16x2 ? Type::f16 : Type::bf16);
+    emit(compare, {result.low}, {half[0][0], half[1][0]});
+    emit(compare, {result.high}, {half[0][1], half[1][1]});
+    return result;
+}
+
 namespace {
 
 Comparison take_comparison(Modifiers& modifiers, bool& found) {
@@ -395,6 +411,13 @@ void FunctionDecoder::set_predicate() {
     const Type type = modifiers_.take_type();
     const Operand& to = operand(0);
     const std::uint32_t p = write(to, 1);
+    if (type == Type::f16x2 || type == Type::bf16x2) {
+        require(!combination && !to.parts.empty(), "is not supported");
+        const Halves halves = compare_halves(wanted, type);
+        emit(Op::move, Type::pred, {p}, {halves.low});
+        emit(Op::move, Type::pred, {write(to.parts[0], 1)}, {halves.high});
+        return;
+    }
     const std::uint32_t result = comparison(wanted, type, flush);
     if (!combination && to.parts.empty()) {
         code_.instructions.back().operand[0] = p;
@@ -428,6 +451,16 @@ void FunctionDecoder::set_value() {
     const bool flush = modifiers_.take(".ftz");
     const Type to = modifiers_.take_type();
     const Type type = modifiers_.take_type();
+    if (type == Type::f16x2 || type == Type::bf16x2) {
+        require(!combination, "is not supported");
+        const Halves halves = compare_halves(wanted, type);
+        const std::uint64_t one = to == Type::f16x2 ? 0x3c00 : to == Type::bf16x2 ? 0x3f80 : 0xffff;
+        const std::uint32_t low = temporary(2), high = temporary(2);
+        emit(Op::select, Type::b16, {low}, {literal(one, 2), literal(0, 2), halves.low});
+        emit(Op::select, Type::b16, {high}, {literal(one, 2), literal(0, 2), halves.high});
+        emit(Op::pack2, Type::b32, {write(0, Type::b32)}, {low, high});
+        return;
+    }
     std::uint32_t result = comparison(wanted, type, flush);
     if (combination) {
         const std::uint32_t combined = temporary(1);

@@ -4,6 +4,7 @@
 #include "ptx/ops/operations.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <queue>
@@ -18,9 +19,12 @@ const Operations& table();
 }
 
 const Operations& operations() {
-    static const Operations& best = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
-                                        ? avx2::table()
-                                        : baseline::table();
+    static const Operations& best = []() -> const Operations& {
+        const char* wanted = std::getenv("SIM_PTX_SET");
+        const bool plain = wanted != nullptr && std::string_view(wanted) == "baseline";
+        const bool modern = __builtin_cpu_supports("x86-64-v3");
+        return modern && !plain ? avx2::table() : baseline::table();
+    }();
     return best;
 }
 

@@ -418,6 +418,9 @@ std::uint32_t FunctionDecoder::read_special_register(std::string_view name, unsi
         {"%globaltimer_hi", Special::globaltimer_hi},
         {"%dynamic_smem_size", Special::dynamic_smem_size},
         {"%total_smem_size", Special::total_smem_size},
+        // where a cooperative grid finds its barrier
+        {"%envreg1", Special::workspace_high},
+        {"%envreg2", Special::workspace_low},
         {"%is_explicit_cluster", Special::zero},
         {"%clusterid.x", Special::ctaid_x},
         {"%clusterid.y", Special::ctaid_y},

@@ -133,6 +133,10 @@ private:
     void set_predicate();
     void set_value();
     std::uint32_t comparison(Comparison comparison, Type type, bool flush);
+    struct Halves {
+        std::uint32_t low, high; // predicates
+    };
+    Halves compare_halves(Comparison comparison, Type type);
     void convert();
     void convert_pair(Type to, const FloatMode& mode);
     void move();

@@ -15,6 +15,9 @@ namespace sim::ptx {
 inline constexpr std::uint64_t shared_window = std::uint64_t{1} << 48;
 inline constexpr std::uint64_t local_window = shared_window | std::uint64_t{1} << 40;
 inline constexpr std::uint64_t parameter_window = shared_window | std::uint64_t{2} << 40;
+/// Words that the blocks of a cooperative launch share.
+inline constexpr std::uint64_t workspace_window = shared_window | std::uint64_t{4} << 40;
+inline constexpr std::uint64_t workspace_bytes = 64;
 inline constexpr std::uint64_t window_bytes = std::uint64_t{1} << 32;
 inline constexpr std::uint64_t first_non_canonical = std::uint64_t{1} << 49;
 
@@ -53,6 +56,7 @@ struct Surroundings {
     std::vector<Slot> slots;
     Work work;
     double nanoseconds_per_tick = 1;
+    alignas(64) std::byte workspace[workspace_bytes] = {};
 };
 
 struct Frame {

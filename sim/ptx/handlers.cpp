@@ -133,6 +133,10 @@ std::uint64_t value_of(Special special, const Lanes& lanes, std::uint32_t lane) 
         return launch.dynamic_shared_bytes;
     case Special::total_smem_size:
         return group.shared_bytes;
+    case Special::workspace_low:
+        return launch.cooperative ? workspace_window & 0xffffffff : 0;
+    case Special::workspace_high:
+        return launch.cooperative ? workspace_window >> 32 : 0;
     case Special::zero:
         return 0;
     case Special::one:

@@ -38,6 +38,8 @@ enum class Special : std::uint8_t {
     globaltimer_hi,
     dynamic_smem_size,
     total_smem_size,
+    workspace_low,
+    workspace_high,
     zero,
     one
 };

@@ -96,10 +96,17 @@ void stop(const Instruction& in, const Lanes& lanes, std::uint32_t lane, int err
 }
 
 bool refill(const Instruction& in, Lanes& lanes, std::uint64_t address) {
-    const std::optional<Window> window = lanes.group->around->launch->memory->find(address);
+    Surroundings& around = *lanes.group->around;
+    if (around.launch->cooperative && address - workspace_window < workspace_bytes) {
+        const auto place = reinterpret_cast<std::uint64_t>(around.workspace);
+        around.slots[in.slot] = {workspace_window, workspace_window + workspace_bytes,
+                                 static_cast<std::intptr_t>(place - workspace_window),
+                                 MemoryKind::device};
+        return true;
+    }
+    const std::optional<Window> window = around.launch->memory->find(address);
     if (!window) return false;
-    lanes.group->around->slots[in.slot] = {window->begin, window->end, window->shadow,
-                                           window->kind};
+    around.slots[in.slot] = {window->begin, window->end, window->shadow, window->kind};
     return true;
 }
 

@@ -139,6 +139,9 @@ struct Launch {
     std::uint64_t start_ns = 0; // virtual time at which the kernel starts, for %globaltimer
     double clock_ghz = 1.0;     // %clock64 ticks
     std::uint32_t multiprocessors = 1;
+    /// Launched cooperatively: blocks may wait for each other with `grid.sync()`. Elsewhere that
+    /// traps, as on a GPU. The launcher sees to it that all blocks fit at a time.
+    bool cooperative = false;
 };
 
 /// One kernel in flight.

@@ -101,7 +101,7 @@ TEST_CASE("a wrong node file gives one sentence with file and line") {
         {"[host]", "[host]\ncolour = 1", "unknown key host.colour"},
         {"link = \"nvlink\"", "link = \"rope\"", "peer.link must be"},
         {"query_us = 1", "query_us = 0", "api.query_us must be above zero"},
-        {"malloc_us = 38", "malloc_us = -1", "api.malloc_us must not be negative"},
+        {"malloc_us = 48", "malloc_us = -1", "api.malloc_us must not be negative"},
         {"both_ways_gb_per_s = 102", "both_ways_gb_per_s = 50", "less than either direction"},
         {"\"9.0\"", "\"new\"", "gpu.compute_capability must look like"},
     };

@@ -75,6 +75,7 @@ std::unique_ptr<Execution> Device::start_with(const std::string& name, Grid grid
     launch.print = [this](std::string_view text) { printed += text; };
     launch.start_ns = start_ns;
     launch.multiprocessors = multiprocessors;
+    launch.cooperative = cooperative;
     return Execution::create(std::move(launch));
 }
 

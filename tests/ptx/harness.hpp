@@ -85,6 +85,7 @@ public:
     std::string printed;
     std::uint64_t start_ns = 0;
     std::uint32_t multiprocessors = 4;
+    bool cooperative = false;
 
 private:
     template <class T> static void append(std::vector<std::byte>& bytes, const T& value) {

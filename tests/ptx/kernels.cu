@@ -1,5 +1,6 @@
 // Kernels of the tests: what ordinary CUDA programs contain, one idea each.
 #include <cassert>
+#include <cooperative_groups.h>
 #include <cstdio>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -12,8 +13,7 @@ __device__ __forceinline__ int global_index() {
 
 __global__ void axpy(const float* x, float* y, float a, int n) {
     const int i = global_index();
-    if (i < n)
-        y[i] = fmaf(a, x[i], y[i]);
+    if (i < n) y[i] = fmaf(a, x[i], y[i]);
 }
 
 __global__ void grid_stride(const double* x, double* y, long long n) {
@@ -45,8 +45,7 @@ __global__ void index_3d(unsigned* out) {
 __global__ void narrow_types(const signed char* a, const unsigned short* b, short* c,
                              unsigned char* d, int n) {
     const int i = global_index();
-    if (i >= n)
-        return;
+    if (i >= n) return;
     c[i] = a[i] * b[i];
     d[i] = a[i] + b[i];
 }
@@ -55,8 +54,7 @@ __global__ void narrow_types(const signed char* a, const unsigned short* b, shor
 
 __global__ void branches(const int* in, int* out, int n) {
     const int i = global_index();
-    if (i >= n)
-        return;
+    if (i >= n) return;
     int value = in[i];
     if (value % 2 == 0)
         value = value % 3 == 0 ? value * 7 : value - 1000;
@@ -76,8 +74,7 @@ __global__ void collatz(int* out) {
             value /= 2;
         else
             value = 3 * value + 1;
-        if (++steps > 300)
-            break;
+        if (++steps > 300) break;
     }
     out[i] = steps;
 }
@@ -86,15 +83,32 @@ __global__ void switch_case(const int* in, int* out) {
     const int i = global_index();
     int value = 0;
     switch (in[i]) {
-    case 0: value = out[i] + 3; break;
-    case 1: value = out[i] * 5; break;
-    case 2: value = out[i] - 7; [[fallthrough]];
-    case 3: value += 11; break;
-    case 4: value = out[i] ^ 0x55; break;
-    case 5: value = out[i] / 3; break;
-    case 6: value = in[i + 1]; break;
-    case 7: value = ~out[i]; break;
-    default: value = -1;
+    case 0:
+        value = out[i] + 3;
+        break;
+    case 1:
+        value = out[i] * 5;
+        break;
+    case 2:
+        value = out[i] - 7;
+        [[fallthrough]];
+    case 3:
+        value += 11;
+        break;
+    case 4:
+        value = out[i] ^ 0x55;
+        break;
+    case 5:
+        value = out[i] / 3;
+        break;
+    case 6:
+        value = in[i + 1];
+        break;
+    case 7:
+        value = ~out[i];
+        break;
+    default:
+        value = -1;
     }
     out[i] = value;
 }
@@ -106,8 +120,7 @@ template <class T> __device__ T block_total(T value) {
     part[threadIdx.x] = value;
     __syncthreads();
     for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half)
-            part[threadIdx.x] += part[threadIdx.x + half];
+        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
         __syncthreads();
     }
     return part[0];
@@ -116,14 +129,12 @@ template <class T> __device__ T block_total(T value) {
 __global__ void sum_int(const int* in, int* out, int n) {
     const int i = global_index();
     const int total = block_total(i < n ? in[i] : 0);
-    if (threadIdx.x == 0)
-        atomicAdd(out, total);
+    if (threadIdx.x == 0) atomicAdd(out, total);
 }
 
 __global__ void sum_double(const double* in, double* out) {
     const double total = block_total(in[global_index()]);
-    if (threadIdx.x == 0)
-        out[blockIdx.x] = total;
+    if (threadIdx.x == 0) out[blockIdx.x] = total;
 }
 
 __global__ void reverse_dynamic(const int* in, int* out) {
@@ -136,12 +147,10 @@ __global__ void reverse_dynamic(const int* in, int* out) {
 __global__ void transpose(const float* in, float* out, int width, int height) {
     __shared__ float tile[16][17];
     const int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
-    if (x < width && y < height)
-        tile[threadIdx.y][threadIdx.x] = in[y * width + x];
+    if (x < width && y < height) tile[threadIdx.y][threadIdx.x] = in[y * width + x];
     __syncthreads();
     const int u = blockIdx.y * 16 + threadIdx.x, v = blockIdx.x * 16 + threadIdx.y;
-    if (u < height && v < width)
-        out[v * height + u] = tile[threadIdx.x][threadIdx.y];
+    if (u < height && v < width) out[v * height + u] = tile[threadIdx.x][threadIdx.y];
 }
 
 __global__ void generic_pointers(int* global, int* out, int which) {
@@ -176,8 +185,7 @@ __global__ void named_barriers(int* out) {
 }
 
 __global__ void early_exit(int* out) {
-    if (threadIdx.x >= 40)
-        return;
+    if (threadIdx.x >= 40) return;
     __shared__ int box[40];
     box[threadIdx.x] = threadIdx.x;
     __syncthreads();
@@ -264,13 +272,11 @@ __global__ void atomic_results(unsigned* counter, unsigned* order, int* lock, in
     order[i] = atomicAdd(counter, 1u);
     swapped[i] = atomicCAS(lock, 0, i + 1);
     __shared__ int total;
-    if (threadIdx.x == 0)
-        total = 0;
+    if (threadIdx.x == 0) total = 0;
     __syncthreads();
     atomicAdd(&total, 1);
     __syncthreads();
-    if (threadIdx.x == 0)
-        atomicExch(&swapped[i], total);
+    if (threadIdx.x == 0) atomicExch(&swapped[i], total);
 }
 
 __global__ void spin_lock(int* lock, int* total) {
@@ -323,8 +329,7 @@ __global__ void broadcast(const int* in, int* out) {
 
 __global__ void integers(const long long* a, const long long* b, long long* out, int n) {
     const int i = global_index();
-    if (i >= n)
-        return;
+    if (i >= n) return;
     const long long x = a[i], y = b[i];
     const unsigned long long ux = x, uy = y;
     const int sx = (int)x, sy = (int)y;
@@ -367,8 +372,7 @@ __global__ void wide_products(const unsigned long long* a, const unsigned long l
 
 __global__ void floats(const float* a, const float* b, float* out, int n) {
     const int i = global_index();
-    if (i >= n)
-        return;
+    if (i >= n) return;
     const float x = a[i], y = b[i];
     float* o = out + i * 24;
     o[0] = x + y;
@@ -399,8 +403,7 @@ __global__ void floats(const float* a, const float* b, float* out, int n) {
 
 __global__ void doubles(const double* a, const double* b, double* out, int n) {
     const int i = global_index();
-    if (i >= n)
-        return;
+    if (i >= n) return;
     const double x = a[i], y = b[i];
     double* o = out + i * 12;
     o[0] = x + y;
@@ -419,8 +422,7 @@ __global__ void doubles(const double* a, const double* b, double* out, int n) {
 
 __global__ void conversions(const double* in, long long* out, int n) {
     const int i = global_index();
-    if (i >= n)
-        return;
+    if (i >= n) return;
     const double x = in[i];
     const float f = (float)x;
     long long* o = out + (long long)i * 20;
@@ -484,8 +486,16 @@ __global__ void halves(const __half* a, const __half* b, __half* out, const __ha
     o[5] = __hlt(a[i], b[i]) ? a[i] : __hneg(b[i]);
     o[6] = __habs(a[i]);
     o[7] = __float2half(__half2float(a[i]) * 3.0f);
+
     pairs_out[i] = __hfma2(pairs[i], pairs[i], __hadd2(pairs[i], pairs[i]));
     brain_out[i] = __hadd(brain[i], __hmul(brain[i], __float2bfloat16(1.5f)));
+}
+
+__global__ void half_comparisons(const __half2* a, const __half2* b, __half2* greater, int* all) {
+    const int i = threadIdx.x;
+    greater[i] = __hgt2(a[i], b[i]);
+    all[2 * i] = __hbge2(a[i], b[i]);
+    all[2 * i + 1] = __hbltu2(a[i], b[i]);
 }
 
 // Functions
@@ -581,8 +591,7 @@ __global__ void variables(int* out) {
 __global__ void greetings(const char* text, int x) {
     printf("%d %s|%5.2f|%-6d|%x %c %llu %%|%p %e\n", x, text, x * 0.5, x, x + 250, 'A' + x,
            1ull << 40, (void*)0x1234, 1e10);
-    if (threadIdx.x == 1)
-        printf("no arguments\n");
+    if (threadIdx.x == 1) printf("no arguments\n");
 }
 
 __global__ void asserting(const int* in) {
@@ -591,8 +600,7 @@ __global__ void asserting(const int* in) {
 
 __global__ void trapping(int* out) {
     out[threadIdx.x] = 1;
-    if (threadIdx.x == 3)
-        __trap();
+    if (threadIdx.x == 3) __trap();
 }
 
 __global__ void wild_write(int* a, long long offset) {
@@ -632,6 +640,16 @@ __global__ void ping_pong(volatile int* turn, int rounds, int* log) {
         __threadfence();
         *turn = 1 - blockIdx.x;
     }
+}
+
+__global__ void cooperative(int* a) {
+    auto grid = cooperative_groups::this_grid();
+    const int i = grid.thread_rank(), n = grid.size();
+    a[i] = i;
+    grid.sync();
+    const int other = a[(i + 1000) % n];
+    grid.sync();
+    a[i] = 2 * i + other;
 }
 
 __global__ void wait_for_flag(volatile int* flag, int* out) {

@@ -9,8 +9,7 @@ __device__ __noinline__ int next(int x) {
 __global__ void first(float* a, int n) {
     __shared__ float box[32];
     const int i = threadIdx.x;
-    if (i < n)
-        box[i] = a[i] * 1.5f;
+    if (i < n) box[i] = a[i] * 1.5f;
     __syncthreads();
     a[i] = box[31 - i];
 }

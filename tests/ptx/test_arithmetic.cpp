@@ -494,3 +494,27 @@ TEST_CASE("half precision") {
         REQUIRE(brain_value(brain_out[i]) == as_brain(z + as_brain(z * 1.5)));
     }
 }
+
+TEST_CASE("pairs of halves compare each on its own") {
+    auto device = test::kernels_of_both();
+    const int n = 512;
+    auto a = device.array<unsigned short>(2 * n), b = device.array<unsigned short>(2 * n);
+    auto greater = device.array<unsigned short>(2 * n);
+    auto all = device.array<int>(2 * n);
+    for (int i = 0; i < 2 * n; ++i) {
+        a[i] = static_cast<unsigned short>(scrambled(i));
+        b[i] = i % 3 == 0 ? a[i] : static_cast<unsigned short>(scrambled(i + 5 * n));
+    }
+    device.run("half_comparisons", {{1}, {n}}, a, b, greater, all);
+    for (int i = 0; i < n; ++i) {
+        bool at_least = true, less_or_unordered = true;
+        for (int k = 2 * i; k < 2 * i + 2; ++k) {
+            const double x = half_value(a[k]), y = half_value(b[k]);
+            REQUIRE(half_value(greater[k]) == (x > y ? 1 : 0));
+            at_least &= x >= y;
+            less_or_unordered &= !(x >= y);
+        }
+        REQUIRE((all[2 * i] != 0) == at_least);
+        REQUIRE((all[2 * i + 1] != 0) == less_or_unordered);
+    }
+}

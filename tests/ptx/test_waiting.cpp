@@ -23,6 +23,18 @@ TEST_CASE("a barrier over all blocks, made of an atomic counter") {
         REQUIRE(out[i] == 8);
 }
 
+TEST_CASE("grid.sync() of a cooperative launch") {
+    auto device = test::kernels_of_both();
+    auto a = device.array<int>(16 * 96);
+    CHECK(device.fault("cooperative", {{16}, {96}}, a).error == 719);
+    device.cooperative = true;
+    for (int round = 0; round < 2; ++round) {
+        device.run("cooperative", {{16}, {96}}, a);
+        for (int i = 0; i < 16 * 96; ++i)
+            REQUIRE(a[i] == i * 2 + (i + 1000) % (16 * 96));
+    }
+}
+
 TEST_CASE("a kernel that waits for the host is suspended") {
     auto device = test::kernels_of_both();
     auto flag = device.array<int>(1);

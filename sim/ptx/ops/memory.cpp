@@ -112,18 +112,19 @@ u32 distinct(const u64* sector, u32 count) {
         rises += sector[i] > sector[i - 1];
     }
     if (falls == 0 || rises == 0) return changes + 1;
-    constexpr u32 places = 64;
-    u64 table[places];
-    for (u64& place : table)
-        place = ~u64{0};
+    // Every lane looks at all lanes in front of it: more comparisons than a hash table needs, but
+    // they vectorise. Nothing equals the ones in front of the first lane.
+    u64 padded[2 * warp_lanes];
+    u64 repeated[warp_lanes] = {};
+    std::fill_n(padded, warp_lanes, ~u64{0});
+    std::copy_n(sector, count, padded + warp_lanes);
+    std::fill_n(padded + warp_lanes + count, warp_lanes - count, u64{0});
+    for (u32 distance = 1; distance < warp_lanes; ++distance)
+        for (u32 i = 0; i < warp_lanes; ++i)
+            repeated[i] |= padded[warp_lanes + i] == padded[warp_lanes + i - distance] ? 1u : 0u;
     u32 found = 0;
-    for (u32 i = 0; i < count; ++i) {
-        u64 place = sector[i] * 0x9e3779b97f4a7c15u >> 58;
-        while (table[place] != ~u64{0} && table[place] != sector[i])
-            place = (place + 1) % places;
-        found += table[place] != sector[i];
-        table[place] = sector[i];
-    }
+    for (u32 i = 0; i < count; ++i)
+        found += repeated[i] == 0;
     return found;
 }
 

@@ -151,7 +151,8 @@ struct Operations {
                           const std::uint8_t* mask, std::uint32_t low, std::uint32_t high);
 };
 
-/// The best that this processor can run.
+/// The best that this processor can run, or with SIM_PTX_SET=baseline in the environment the
+/// plainest: for tests of it on a better one.
 const Operations& operations();
 
 /// Runs `inner` with the MXCSR of `mode`.
