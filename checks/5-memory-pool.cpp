@@ -246,6 +246,44 @@ void check_memory_is_kept(const std::vector<int>& devices) {
     }
 }
 
+/// What a step asks of one GPU beside its arithmetic, with memory from a pool of the check.
+class BytesOfAStep {
+public:
+    BytesOfAStep(int device, std::uint64_t release_threshold)
+        : device_(device), pool_(device), stream_(make_stream(device)), result_(1),
+          plate_(device, large_width * large_width) {
+        set_attribute(pool_.get(), cudaMemPoolAttrReleaseThreshold, release_threshold);
+    }
+
+    void move() {
+        const DeviceGuard guard(device_);
+        const cudaStream_t stream = *stream_;
+        const std::size_t bytes = bytes_of(large_width);
+        void* change = nullptr;
+        void* largest = nullptr;
+        CUDA_CHECK(cudaMallocFromPoolAsync(&change, bytes, pool_.get(), stream));
+        CUDA_CHECK(cudaMallocFromPoolAsync(&largest, sizeof(float), pool_.get(), stream));
+        CUDA_CHECK(cudaMemsetAsync(largest, 0, sizeof(float), stream));
+        // A step moves five plates if caches catch every further use of a cell, and nine without
+        // any. This moves seven: each copy reads as much as it writes.
+        for (const std::size_t part : {bytes, bytes, bytes, bytes / 2})
+            CUDA_CHECK(
+                cudaMemcpyAsync(change, plate_.data(), part, cudaMemcpyDeviceToDevice, stream));
+        CUDA_CHECK(
+            cudaMemcpyAsync(result_.get(), largest, sizeof(float), cudaMemcpyDeviceToHost, stream));
+        CUDA_CHECK(cudaFreeAsync(largest, stream));
+        CUDA_CHECK(cudaFreeAsync(change, stream));
+        CUDA_CHECK(cudaStreamSynchronize(stream));
+    }
+
+private:
+    int device_;
+    OwnPool pool_;
+    std::unique_ptr<Stream> stream_;
+    PinnedFloats result_;
+    check::GuardedDevice<float> plate_;
+};
+
 /// Writes to all memory that a pool has in reserve, as another user of the pool might.
 void overwrite_reserve(cudaMemPool_t pool, cudaStream_t stream) {
     std::vector<void*> blocks;
@@ -420,36 +458,21 @@ TEST_CASE("a step takes little more than moving its bytes", "[pts:2][starter-fai
                    "goes into allocating: by calls that map memory each time, or by a pool that "
                    "returned its memory at the last wait.",
                    page("The idea"));
+    constexpr double at_most = 1.8;
     const int device = check::target_device();
-    const std::size_t cells = large_width * large_width;
-    const std::size_t bytes = bytes_of(large_width);
-    const OwnPool pool(device);
-    set_attribute(pool.get(), cudaMemPoolAttrReleaseThreshold, UINT64_MAX);
-    const auto stream = make_stream(device);
-    const PinnedFloats result(1);
-    check::GuardedDevice<float> plate(device, cells);
-    const auto move_bytes_of_a_step = [&] {
-        const DeviceGuard guard(device);
-        void* change = nullptr;
-        void* largest = nullptr;
-        CUDA_CHECK(cudaMallocFromPoolAsync(&change, bytes, pool.get(), *stream));
-        CUDA_CHECK(cudaMallocFromPoolAsync(&largest, sizeof(float), pool.get(), *stream));
-        CUDA_CHECK(cudaMemsetAsync(largest, 0, sizeof(float), *stream));
-        // A step moves five plates if caches catch every further use of a cell, and nine without
-        // any. The reference moves seven: each copy reads as much as it writes.
-        for (const std::size_t part : {bytes, bytes, bytes, bytes / 2})
-            CUDA_CHECK(
-                cudaMemcpyAsync(change, plate.data(), part, cudaMemcpyDeviceToDevice, *stream));
-        CUDA_CHECK(
-            cudaMemcpyAsync(result.get(), largest, sizeof(float), cudaMemcpyDeviceToHost, *stream));
-        CUDA_CHECK(cudaFreeAsync(largest, *stream));
-        CUDA_CHECK(cudaFreeAsync(change, *stream));
-        CUDA_CHECK(cudaStreamSynchronize(*stream));
-    };
+    BytesOfAStep keeping(device, UINT64_MAX);
+    BytesOfAStep mapping_anew(device, 0);
+    const check::Timed reference = check::timed(device, [&] { keeping.move(); });
+    const auto calibration =
+        check::compare(reference, check::timed(device, [&] { mapping_anew.move(); }));
+    if (calibration.candidate < 1.25 * at_most * calibration.reference)
+        check::skip("this GPU takes so long to move the bytes of a step that allocating hardly "
+                    "shows beside it");
+
     const auto solver = make_heat_solver({device}, large_width);
     load_all(*solver, 1, large_width);
-    check::compare_times("a step", check::timed(device, move_bytes_of_a_step),
-                         check::timed(device, [&] { solver->step(); }), 1.8);
+    check::compare_times("a step", reference, check::timed(device, [&] { solver->step(); }),
+                         at_most);
 }
 
 TEST_CASE("a late snapshot shows the plate as it was", "[pts:2][starter-fails]") {
