@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles one .cu file of a submission and links it into a program.
+"""Compiles one .cu file of a submission, or links what came of that into a program.
 
 A file that is missing, does not compile or does not link is that submission's matter and nobody
-else's: this still succeeds, and instead of the program it writes a shell script that says what the
-compiler said. `not_built()` recognises it.
+else's: this still succeeds, and instead of the object or program it writes a shell script that says
+what the compiler said. `not_built()` recognises it.
 """
 
 import argparse
@@ -19,7 +19,7 @@ LIMIT = 20000  # characters of a compiler's message that are kept
 
 
 def not_built(program):
-    """The reason why `program` could not be built; None when it is a real program."""
+    """The reason why `program` or object could not be built; None when it is a real one."""
     try:
         with open(program, "rb") as file:
             start = file.read(4096 + 4 * LIMIT)
@@ -64,19 +64,26 @@ def run(command):
     return answer.stdout.strip() or f"{command[0]} ended with code {answer.returncode}"
 
 
-def build(source, program, depfile, compile_command, link_command):
+def compile_source(source, object_file, depfile, command):
+    """Runs `command` for the source, and writes the object and what it was made of."""
+    Path(object_file).unlink(missing_ok=True)
     if not os.path.isfile(source):
-        write_depfile(depfile, program, [source])
-        write_failure(program, f"{source} is missing")
+        write_depfile(depfile, object_file, [source])
+        write_failure(object_file, f"{source} is missing")
         return
-    object_file = program + ".o"
-    object_depfile = program + ".o.d"
-    for stale in (object_file, object_depfile, program):
-        Path(stale).unlink(missing_ok=True)
-    error = run(compile_command + ["-MD", "-MF", object_depfile, "-c", source, "-o", object_file])
-    write_depfile(depfile, program, [source] + [name for name in read_depfile(object_depfile) if name != source])
+    Path(depfile).unlink(missing_ok=True)
+    error = run(command + ["-MD", "-MF", depfile, "-c", source, "-o", object_file])
+    write_depfile(depfile, object_file, [source] + [name for name in read_depfile(depfile) if name != source])
+    if error is not None:
+        write_failure(object_file, error)
+
+
+def link(source, object_file, program, command):
+    """Links what compile_source() made of the source, in the place of @OBJECT@."""
+    Path(program).unlink(missing_ok=True)
+    error = not_built(object_file)
     if error is None:
-        error = run([object_file if word == "@OBJECT@" else word for word in link_command] + ["-o", program])
+        error = run([object_file if word == "@OBJECT@" else word for word in command] + ["-o", program])
         if error is not None:
             error = f"{source} compiles, but does not link: is everything there that the header asks for?\n{error}"
     if error is not None:
@@ -85,14 +92,18 @@ def build(source, program, depfile, compile_command, link_command):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--step", required=True, choices=["compile", "link"])
     parser.add_argument("--source", required=True)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--depfile", required=True)
-    parser.add_argument("commands", nargs=argparse.REMAINDER, help="-- compiler ... -- linker ... @OBJECT@ ...")
+    parser.add_argument("--object", required=True)
+    parser.add_argument("--depfile", help="to be written by compile")
+    parser.add_argument("--program", help="to be written by link")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="-- compiler ... or -- linker ... @OBJECT@ ...")
     options = parser.parse_args()
-    words = options.commands[1:]
-    middle = words.index("--")
-    build(options.source, options.program, options.depfile, words[:middle], words[middle + 1 :])
+    command = options.command[1:]
+    if options.step == "compile":
+        compile_source(options.source, options.object, options.depfile, command)
+    else:
+        link(options.source, options.object, options.program, command)
     return 0
 
 

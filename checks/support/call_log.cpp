@@ -70,6 +70,8 @@ struct Refusal {
 struct Delay {
     Names names;
     std::chrono::microseconds time{};
+    int nth = 0; ///< which of the calls, from 1; 0 for all
+    int seen = 0;
 };
 
 std::mutex mutex;
@@ -162,10 +164,13 @@ struct CallLog::State {
         return cudaSuccess;
     }
 
-    std::chrono::microseconds delay_for(std::string_view name) const {
+    std::chrono::microseconds delay_for(std::string_view name) {
         std::chrono::microseconds time{};
-        for (const Delay& delay : delays)
-            if (contains(delay.names, name)) time += delay.time;
+        for (Delay& delay : delays) {
+            if (!contains(delay.names, name)) continue;
+            ++delay.seen;
+            if (delay.nth == 0 || delay.nth == delay.seen) time += delay.time;
+        }
         return time;
     }
 
@@ -350,6 +355,13 @@ void CallLog::delay_before(const Names& names, std::chrono::microseconds time) {
     must_be_wrapped(names);
     const std::lock_guard lock(mutex);
     state_->delays.push_back({names, time});
+}
+
+void CallLog::delay_before_nth(const Names& names, int nth, std::chrono::microseconds time) {
+    must_be_wrapped(names);
+    if (nth < 1) throw std::invalid_argument("CallLog::delay_before_nth");
+    const std::lock_guard lock(mutex);
+    state_->delays.push_back({names, time, nth});
 }
 
 void CallLog::behave() {

@@ -78,8 +78,10 @@ public:
 
     /// Puts a delay in front of every call of these names that has a stream, in that stream.
     void delay_before(const Names& names, std::chrono::microseconds time);
+    /// The same for the `nth` of these calls alone, from 1, counted from now.
+    void delay_before_nth(const Names& names, int nth, std::chrono::microseconds time);
 
-    /// Ends fail(), fail_all(), no_peer_access() and delay_before(). Recording goes on.
+    /// Ends fail(), fail_all(), no_peer_access() and delays. Recording goes on.
     void behave();
 
     std::vector<Call> calls() const;

@@ -1,6 +1,7 @@
 #include "support/devices.hpp"
 
 #include "common/cuda_check.hpp"
+#include "common/device_guard.hpp"
 #include "support/report.hpp"
 
 #include <algorithm>
@@ -53,8 +54,9 @@ void require_peer_access(int from, int to) {
 }
 
 int other_device(int device) {
-    const int count = device_count();
-    return device == count - 1 ? 0 : device + 1;
+    const int other = device == device_count() - 1 ? 0 : device + 1;
+    const DeviceGuard guard(other); // makes its context
+    return other;
 }
 
 std::vector<int> hostile_order(int n) {

@@ -19,7 +19,8 @@ void require_devices(int n);
 /// Skips the case unless GPU `from` can access the memory of GPU `to`.
 void require_peer_access(int from, int to);
 
-/// A GPU that is not `device`; `device` itself where there is no other.
+/// A GPU that is not `device`; `device` itself where there is no other. It has its context, which
+/// takes longer to make than the delays that checks put in front of work.
 int other_device(int device);
 
 /// Up to `n` different GPUs in an order that is not 0, 1, 2, and that does not start at 0 where

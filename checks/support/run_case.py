@@ -38,6 +38,8 @@ def environment(library_dir, rig, node):
     variables["LD_LIBRARY_PATH"] = f"{library_dir}:{former}" if former else str(library_dir)
     if rig == "sim":
         variables["SIM_NODE"] = node
+    # Else the first launch of a kernel loads it, and waits for what is in front: that hides races.
+    variables["CUDA_MODULE_LOADING"] = "EAGER"
     return variables
 
 

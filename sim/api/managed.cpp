@@ -1,5 +1,6 @@
 // Managed memory and advice about it. The simulated node keeps managed memory in the host, visible
-// to all, and does not model pages that move: advice is checked and changes nothing.
+// to all, and does not model pages that move: kernels use it at the rate of their own memory, or,
+// where advice keeps it in the host, over the link. Other advice is checked and changes nothing.
 #include "api/call.hpp"
 
 #include <algorithm>
@@ -20,14 +21,25 @@ cudaError_t check_advice(Call& call, const void* pointer, std::size_t bytes, boo
     return on_device && !call.node.device(device) ? cudaErrorInvalidDevice : cudaSuccess;
 }
 
+cudaError_t advise(Call& call, const void* pointer, std::size_t bytes, cudaMemoryAdvise advice,
+                   bool on_device, int device) {
+    const cudaError_t answer = check_advice(call, pointer, bytes, on_device, device);
+    if (answer != cudaSuccess) return answer;
+    if (advice == cudaMemAdviseSetPreferredLocation)
+        call.node.host.keep_in_host(address_of(pointer), !on_device);
+    if (advice == cudaMemAdviseUnsetPreferredLocation)
+        call.node.host.keep_in_host(address_of(pointer), false);
+    return cudaSuccess;
+}
+
 } // namespace
 
 #if CUDART_VERSION >= 13000
-cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvise,
+cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvise advice,
                           cudaMemLocation location) {
     const bool on_device = location.type == cudaMemLocationTypeDevice;
     return device_call(
-        [&](Call& call) { return check_advice(call, pointer, bytes, on_device, location.id); });
+        [&](Call& call) { return advise(call, pointer, bytes, advice, on_device, location.id); });
 }
 
 cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMemLocation location,
@@ -40,9 +52,10 @@ cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMem
     });
 }
 #else
-cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvise, int device) {
+cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvise advice,
+                          int device) {
     return device_call([&](Call& call) {
-        return check_advice(call, pointer, bytes, device != cudaCpuDeviceId, device);
+        return advise(call, pointer, bytes, advice, device != cudaCpuDeviceId, device);
     });
 }
 

@@ -34,7 +34,7 @@ std::optional<std::uint64_t> HostMemory::allocate(std::uint64_t bytes, HostKind 
     if (memory == MAP_FAILED) return std::nullopt;
     if (bytes <= poisoned_bytes && kind == HostKind::allocated) std::memset(memory, poison, bytes);
     const auto begin = reinterpret_cast<std::uint64_t>(memory);
-    ranges_[begin] = {begin, bytes, kind, flags, device};
+    ranges_[begin] = {begin, bytes, kind, flags, device, kind != HostKind::managed};
     released_.erase(begin);
     pinned_ += bytes;
     return begin;
@@ -60,6 +60,10 @@ void HostMemory::remove_registered(std::uint64_t begin) {
     auto found = ranges_.find(begin);
     pinned_ -= found->second.bytes;
     ranges_.erase(found);
+}
+
+void HostMemory::keep_in_host(std::uint64_t address, bool keep) {
+    ranges_.at(holder(ranges_, address)->begin).kept_in_host = keep;
 }
 
 const HostRange* HostMemory::find(std::uint64_t address) const {

@@ -14,8 +14,9 @@ struct HostRange {
     std::uint64_t begin = 0;
     std::uint64_t bytes = 0;
     HostKind kind = HostKind::allocated;
-    unsigned flags = 0; // as cudaHostGetFlags reports them
-    int device = 0;     // current when the memory was pinned
+    unsigned flags = 0;       // as cudaHostGetFlags reports them
+    int device = 0;           // current when the memory was pinned
+    bool kept_in_host = true; // for kernels it is on the other side of the link
     std::uint64_t end() const { return begin + bytes; }
 };
 
@@ -33,6 +34,9 @@ public:
     /// Records memory of the caller as pinned; false when the limit is reached.
     bool add_registered(std::uint64_t begin, std::uint64_t bytes, unsigned flags, int device);
     void remove_registered(std::uint64_t begin);
+
+    /// Whether the managed range that holds `address` stays in the host when kernels use it.
+    void keep_in_host(std::uint64_t address, bool keep);
 
     /// The range that holds `address`, or nullptr.
     const HostRange* find(std::uint64_t address) const;

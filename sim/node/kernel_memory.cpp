@@ -63,8 +63,7 @@ std::optional<ptx::Window> KernelMemory::find(std::uint64_t address) {
     if (Device* owner = node_.owner(address)) return in_device(*owner, address);
     const HostRange* range = node_.host.find(address);
     if (!range) return std::nullopt;
-    const auto kind =
-        range->kind == HostKind::managed ? ptx::MemoryKind::device : ptx::MemoryKind::host;
+    const auto kind = range->kept_in_host ? ptx::MemoryKind::host : ptx::MemoryKind::device;
     return ptx::Window{range->begin, range->end(), 0, kind};
 }
 

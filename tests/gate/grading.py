@@ -10,11 +10,11 @@ sys.path.insert(0, str(REPOSITORY / "checks" / "support"))
 from run_case import run_case  # noqa: E402
 
 
-def grade(program, cases, library_dir, node, seconds=60.0):
-    """{case name: record of run_case} for a program on the simulated node."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+def grade(program, cases, library_dir, node, rig="sim", workers=None, seconds=60.0):
+    """{case name: record of run_case} for a program."""
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         records = pool.map(
-            lambda case: run_case(program, case.name, "sim", library_dir, node, seconds), cases
+            lambda case: run_case(program, case.name, rig, library_dir, node, seconds), cases
         )
         return {record["case"]: record for record in records}
 

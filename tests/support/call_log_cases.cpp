@@ -212,6 +212,27 @@ TEST_CASE("a delay comes before the calls that it was asked for", "[pts:1]") {
     CHECK(log.count(check::kernel_launches) == 0);
 }
 
+TEST_CASE("a delay comes before the one call that it was asked for", "[pts:1]") {
+    const int device = check::target_device();
+    Stopwatch stopwatch(device);
+    check::GuardedDevice<char> memory(device, 100);
+    check::CallLog log;
+    log.delay_before_nth({"cudaMemsetAsync"}, 2, 20ms);
+    const Stream stream = [&] {
+        const DeviceGuard guard(device);
+        return Stream();
+    }();
+    const auto seconds_of_fill = [&] {
+        stopwatch.restart();
+        CUDA_CHECK(cudaMemsetAsync(memory.data(), 0, 1, stream));
+        CUDA_CHECK(cudaStreamSynchronize(stream));
+        return stopwatch.seconds();
+    };
+    CHECK(seconds_of_fill() < 0.020);
+    CHECK(seconds_of_fill() >= 0.020);
+    CHECK(seconds_of_fill() < 0.020);
+}
+
 TEST_CASE("a kernel launch is recorded", "[pts:1]") {
     const Stream stream;
     const check::CallLog log;

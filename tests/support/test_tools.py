@@ -10,7 +10,7 @@ from pathlib import Path
 
 SUPPORT = Path(__file__).resolve().parents[2] / "checks" / "support"
 sys.path.insert(0, str(SUPPORT))
-from build_submission import build, not_built, read_depfile  # noqa: E402
+from build_submission import compile_source, link, not_built, read_depfile  # noqa: E402
 from scan_cases import ScanError, scan  # noqa: E402
 
 
@@ -82,8 +82,10 @@ class BuildSubmission(Folder):
     def build(self, source):
         compiler = os.environ["CXX_FOR_TEST"].split()
         self.program = str(self.folder / "program")
-        self.depfile = str(self.folder / "program.d")
-        build(str(source), self.program, self.depfile, compiler + ["-x", "c++"], compiler + ["@OBJECT@"])
+        self.object = str(self.folder / "program.o")
+        self.depfile = str(self.folder / "program.o.d")
+        compile_source(str(source), self.object, self.depfile, compiler + ["-x", "c++"])
+        link(str(source), self.object, self.program, compiler + ["@OBJECT@"])
 
     def test_success(self):
         header = self.write("a header.hpp", "constexpr int code = 3;\n")

@@ -1,6 +1,6 @@
 // wrong: the result is registered once, but released by cudaFreeHost; the upload is pageable
-// fails: the upload buffer is pinned; a pipeline that is gone leaves nothing behind; upload runs at
-// the pinned rate
+// fails: the upload buffer is pinned; a pipeline that is gone leaves nothing behind; upload runs
+// at the pinned rate; a failed pin is reported or survived
 #include "pinned-memory.hpp"
 
 #include "common/cuda_check.hpp"

@@ -1,5 +1,6 @@
 // wrong: the download forgets the last pixel
-// fails: frames come back right
+// fails: frames come back right; the caller finds its device and last error unchanged; a frame
+// may be written again once upload returns; the result is complete once download returns
 #include "pinned-memory.hpp"
 
 #include "common/cuda_check.hpp"

@@ -1,5 +1,7 @@
 // wrong: download does not wait for the copy
-// fails: frames come back right; the result is complete once download returns
+// fails: frames come back right; the result is complete once download returns; the caller finds
+// its device and last error unchanged; a frame may be written again once upload returns; upload
+// runs at the pinned rate; download runs at the pinned rate
 #include "pinned-memory.hpp"
 
 #include "common/cuda_check.hpp"

@@ -1,5 +1,5 @@
 // wrong: upload does not wait for the copy
-// fails: a frame may be written again once upload returns
+// fails: a frame may be written again once upload returns; upload runs at the pinned rate
 #include "pinned-memory.hpp"
 
 #include "common/cuda_check.hpp"

@@ -3,7 +3,6 @@
 
 #include "common/cuda_check.hpp"
 #include "common/device_guard.hpp"
-#include "common/stream.hpp"
 
 namespace {
 
@@ -38,28 +37,28 @@ __global__ void find_edges(const float* frame, float* edges, std::size_t pixels)
 
 class Pipeline final : public lesson::FramePipeline {
 public:
-    explicit Pipeline(std::size_t pixels)
-        : pixels_(pixels), frame_(make_pinned_frame(pixels)), result_(make_pinned_frame(pixels)),
-          device_frame_(make_device_frame(pixels)), device_result_(make_device_frame(pixels)) {}
+    Pipeline(int device, std::size_t pixels)
+        : device_(device), pixels_(pixels), frame_(make_pinned_frame(pixels)),
+          result_(make_pinned_frame(pixels)), device_frame_(make_device_frame(pixels)),
+          device_result_(make_device_frame(pixels)) {}
 
     float* next_frame() override { return frame_.get(); }
 
     void upload() override {
-        const DeviceGuard guard(stream_.device());
+        const DeviceGuard guard(device_);
         CUDA_CHECK(cudaMemcpy(device_frame_.get(), frame_.get(), bytes(), cudaMemcpyHostToDevice));
     }
 
     void process() override {
-        const DeviceGuard guard(stream_.device());
+        const DeviceGuard guard(device_);
         constexpr unsigned threads = 256;
         const auto blocks = static_cast<unsigned>((pixels_ + threads - 1) / threads);
-        find_edges<<<blocks, threads, 0, stream_>>>(device_frame_.get(), device_result_.get(),
-                                                    pixels_);
+        find_edges<<<blocks, threads>>>(device_frame_.get(), device_result_.get(), pixels_);
         CUDA_CHECK(cudaGetLastError());
     }
 
     const float* download() override {
-        const DeviceGuard guard(stream_.device());
+        const DeviceGuard guard(device_);
         CUDA_CHECK(
             cudaMemcpy(result_.get(), device_result_.get(), bytes(), cudaMemcpyDeviceToHost));
         return result_.get();
@@ -68,17 +67,17 @@ public:
 private:
     std::size_t bytes() const { return pixels_ * sizeof(float); }
 
+    int device_;
     std::size_t pixels_;
     HostFrame frame_;
     HostFrame result_;
     DeviceFrame device_frame_;
     DeviceFrame device_result_;
-    Stream stream_;
 };
 
 } // namespace
 
 std::unique_ptr<lesson::FramePipeline> lesson::make_frame_pipeline(int device, std::size_t pixels) {
     const DeviceGuard guard(device);
-    return std::make_unique<Pipeline>(pixels);
+    return std::make_unique<Pipeline>(device, pixels);
 }

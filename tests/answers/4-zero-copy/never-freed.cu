@@ -1,6 +1,6 @@
 // wrong: mapped memory is released with the wrong call
-// fails: what is gone leaves nothing behind; memory that is refused is reported; the caller finds
-// its device and last error unchanged
+// fails at least: what is gone leaves nothing behind; memory that is refused is reported; the
+// caller finds its device and last error unchanged
 #include "zero-copy.hpp"
 
 #include "common/cuda_check.hpp"

@@ -1,5 +1,5 @@
 // wrong: the smoother reads neighbours that the same pass has written
-// fails: the curve comes back right
+// fails at least: the curve comes back right
 #include "zero-copy.hpp"
 
 #include "common/cuda_check.hpp"

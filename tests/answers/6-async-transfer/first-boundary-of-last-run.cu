@@ -1,5 +1,5 @@
 // wrong: the first step of a run goes on from the run before
-// fails: all GPUs: the steps are right for whole chunks
+// fails at least: all GPUs: the steps are right for whole chunks
 #include "async-transfer.hpp"
 
 #include "common/cuda_check.hpp"

@@ -1,5 +1,5 @@
 // wrong: pinned memory is given to cudaFree
-// fails: a pipeline that is gone leaves nothing behind
+// fails at least: a pipeline that is gone leaves nothing behind
 #include "async-transfer.hpp"
 
 #include "common/cuda_check.hpp"

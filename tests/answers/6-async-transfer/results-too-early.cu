@@ -1,7 +1,7 @@
 // wrong: results are handed over without waiting for their copy
-// fails: one GPU: the levels of a chunk are right; one GPU: slow copies mix nothing up; one GPU:
-// slow kernels mix nothing up; one GPU: the levels are right for every length; one GPU: the
-// caller finds its device and last error unchanged; all GPUs: the steps are right for whole
+// fails at least: one GPU: the levels of a chunk are right; one GPU: slow copies mix nothing up;
+// one GPU: slow kernels mix nothing up; one GPU: the levels are right for every length; one GPU:
+// the caller finds its device and last error unchanged; all GPUs: the steps are right for whole
 // chunks; all GPUs: the steps are right for every length; all GPUs: slow copies mix nothing up;
 // all GPUs: a slow neighbour's boundary is waited for
 #include "async-transfer.hpp"
