@@ -85,7 +85,8 @@ class Figures:
         for key, shares in self.shares.items():
             figure = self.last[key]
             worst = min(shares) if figure["more_is_better"] else max(shares)
-            distance = worst / figure["limit"] if figure["more_is_better"] else figure["limit"] / worst
+            ratio = worst / figure["limit"]
+            distance = ratio if figure["more_is_better"] else 1 / ratio if ratio else float("inf")
             word = "at least" if figure["more_is_better"] else "at most"
             lines.append(
                 f"| {key[0].split('-')[0]} | {key[2]} | {figure['reference']:.3g} {figure['unit']} "
