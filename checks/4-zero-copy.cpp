@@ -118,7 +118,8 @@ std::unique_ptr<Catalogue> make_catalogue(const std::vector<int>& devices, std::
 class Desk {
 public:
     Desk(int device, const Ids& ids)
-        : device_(device), stream_(stream_on(device)), ids_(device, ids) {}
+        : device_(device), stream_(away_from(device, [&] { return stream_on(device); })),
+          ids_(device, ids) {}
 
     void start(Catalogue& catalogue, std::size_t first, std::size_t n) {
         away_from(device_,

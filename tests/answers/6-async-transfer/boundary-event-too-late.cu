@@ -1,5 +1,5 @@
 // wrong: the event is recorded before the copy that it should mark
-// fails: all GPUs: slow copies mix nothing up
+// fails: all GPUs: a slow neighbour's boundary is waited for
 #include "async-transfer.hpp"
 
 #include "common/cuda_check.hpp"

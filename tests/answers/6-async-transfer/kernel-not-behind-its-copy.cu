@@ -1,6 +1,6 @@
 // wrong: uploads have a stream of their own, and nothing waits for them
-// fails: one GPU: the levels of a chunk are right; one GPU: slow copies mix nothing up; one GPU:
-// the levels are right for every length; all GPUs: slow copies mix nothing up
+// fails at least: one GPU: slow copies mix nothing up; one GPU: the levels are right for every
+// length; all GPUs: slow copies mix nothing up
 #include "async-transfer.hpp"
 
 #include "common/cuda_check.hpp"
