@@ -93,9 +93,12 @@ std::size_t count_different(const std::vector<float>& got, const std::vector<flo
 class OpenAccess {
 public:
     OpenAccess(int reader, int owner) : reader_(reader), owner_(owner) {
+        int can_access = 0;
+        CUDA_CHECK(cudaDeviceCanAccessPeer(&can_access, reader_, owner_));
+        if (!can_access) return;
         const DeviceGuard guard(reader_);
         opened_ = cudaDeviceEnablePeerAccess(owner_, 0) == cudaSuccess;
-        if (!opened_) cudaGetLastError(); // it is open already, or there is no way
+        if (!opened_) cudaGetLastError(); // it is open already
     }
     ~OpenAccess() {
         if (!opened_) return;

@@ -97,13 +97,19 @@ cudaError_t launch(const LaunchRequest& request) {
     });
 }
 
-/// Hands the kernel behind `handle` to `body`.
-template <class Body> cudaError_t with_function(const void* handle, Body&& body) {
+/// Hands the kernel behind `handle` to `body`, or the reason why there is none to `no_kernel`.
+template <class NoKernel, class Body>
+cudaError_t with_function(const void* handle, NoKernel&& no_kernel, Body&& body) {
     return device_call([&](Call& call) -> cudaError_t {
         cudaError_t error = cudaSuccess;
         Function* function = find_function(handle, error);
-        return function ? body(call, *function) : error;
+        return function ? body(call, *function) : no_kernel(error);
     });
+}
+
+template <class Body> cudaError_t with_function(const void* handle, Body&& body) {
+    return with_function(
+        handle, [](cudaError_t error) { return error; }, std::forward<Body>(body));
 }
 
 int compute_capability(const NodeFile& file) {
@@ -181,7 +187,10 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
-    return with_function(function, [&](Call& call, Function& found) {
+    const auto unknown = [](cudaError_t error) {
+        return error == cudaErrorInvalidDeviceFunction ? cudaErrorInvalidResourceHandle : error;
+    };
+    return with_function(function, unknown, [&](Call& call, Function& found) {
         if (!attributes) return cudaErrorInvalidValue;
         const ptx::Kernel& kernel = *found.kernel;
         cudaFuncAttributes result{};

@@ -72,8 +72,11 @@ cudaEvent_t event() {
 /// A stream of GPU 0 that is busy with a long kernel until `finish`.
 class BusyStream {
 public:
-    BusyStream() : stream_(stream()) {}
-    ~BusyStream() { cudaStreamDestroy(stream_); }
+    BusyStream() : stream_(stream()), kernel_done_(event()) {}
+    ~BusyStream() {
+        cudaEventDestroy(kernel_done_);
+        cudaStreamDestroy(stream_);
+    }
     BusyStream(const BusyStream&) = delete;
     BusyStream& operator=(const BusyStream&) = delete;
 
@@ -81,9 +84,11 @@ public:
     void make_busy() {
         CUDA_CHECK(cudaDeviceSynchronize());
         check::delay(0, stream_, 50ms);
+        CUDA_CHECK(cudaEventRecord(kernel_done_, stream_));
     }
+    /// With that kernel; what was put into the stream behind it does not count.
     bool is_busy() const {
-        const cudaError_t answer = cudaStreamQuery(stream_);
+        const cudaError_t answer = cudaEventQuery(kernel_done_);
         if (answer == cudaErrorNotReady) return true;
         CUDA_CHECK(answer);
         return false;
@@ -91,6 +96,7 @@ public:
 
 private:
     cudaStream_t stream_;
+    cudaEvent_t kernel_done_;
 };
 
 /// Whether `call` came back while a kernel of 50 ms in another stream was still running.
@@ -985,7 +991,7 @@ TEST_CASE("what a kernel needs is known") {
                  cudaSuccess);
     CHECK(blocks >= 2);
     int not_a_kernel = 0;
-    CHECK(cudaFuncGetAttributes(&found, &not_a_kernel) == cudaErrorInvalidDeviceFunction);
+    CHECK(cudaFuncGetAttributes(&found, &not_a_kernel) == cudaErrorInvalidResourceHandle);
 }
 
 TEST_CASE("streams know their flags, priority and device") {

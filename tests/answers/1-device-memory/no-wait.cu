@@ -1,5 +1,5 @@
 // wrong: fill() does not wait
-// fails: the keys are there once fill returns; the GPUs reach their combined rate
+// fails at least: the keys are there once fill returns; the GPUs reach their combined rate
 #include "device-memory.hpp"
 
 #include "common/cuda_check.hpp"
