@@ -186,11 +186,6 @@ bool is_whole(const ShardedKeys& vector, const Devices& devices, std::size_t siz
                                           ", the vector at " + std::to_string(size));
 }
 
-void check_nothing_left(const check::CallLog& log, const std::string& what) {
-    for (const std::string& leak : log.leaks())
-        check::expect(false, what + ": " + leak);
-}
-
 } // namespace
 
 TEST_CASE("each shard lies on the GPU that it is meant for", "[pts:3][gpus:2][starter-fails]") {
@@ -431,7 +426,7 @@ TEST_CASE("a failed allocation is reported and undone", "[pts:2]") {
         if (nth > 1 && log.refused() == 0) break; // fewer allocations than shards
         const std::string what = "allocation " + std::to_string(nth) + " failed";
         check::expect(refused, what + ": make_sharded_keys did not throw CudaError");
-        check_nothing_left(log, what);
+        check::nothing_left(log, what);
     }
     const Vector vector = make_sharded_keys(devices, prime);
     const Fill fill(1);
@@ -469,7 +464,7 @@ TEST_CASE("a GPU that does not exist is reported", "[pts:1]") {
         check::expect(refuses_to_make(devices, prime),
                       "a vector" + over(devices) + ", where " + gpu(missing) +
                           " does not exist: make_sharded_keys did not throw CudaError");
-        check_nothing_left(log, "a vector" + over(devices));
+        check::nothing_left(log, "a vector" + over(devices));
     }
 }
 
@@ -486,5 +481,5 @@ TEST_CASE("nothing is left over after 50 rounds", "[pts:2]") {
     check::CallLog log;
     for (int i = 0; i < 50; ++i)
         round();
-    check_nothing_left(log, "50 rounds");
+    check::nothing_left(log, "50 rounds");
 }

@@ -507,11 +507,6 @@ void require_visible_gap(Timing& timing) {
                     "machine");
 }
 
-void check_nothing_left(const check::CallLog& log, const std::string& what) {
-    const std::vector<std::string> leaks = log.leaks();
-    check::expect(leaks.empty(), what + ": " + (leaks.empty() ? "" : leaks.front()));
-}
-
 /// Without peer access, and with the `nth` of these calls failing: the strait has to report that,
 /// or to work all the same, and leaves nothing allocated.
 void check_failure(Pair pair, const check::Names& names, int nth) {
@@ -535,7 +530,7 @@ void check_failure(Pair pair, const check::Names& names, int nth) {
     }
     const cudaError_t pending = cudaGetLastError();
     log.behave();
-    check_nothing_left(log, what);
+    check::nothing_left(log, what);
     if (reported) return;
     check::expect(pending == cudaSuccess, what + ": survived, but an error is still pending");
     basins.check(what);
@@ -595,7 +590,7 @@ TEST_CASE("a strait that is gone leaves nothing behind", "[pts:1][gpus:2]") {
             wait_for_devices(pair);
         }
     }
-    check_nothing_left(log, "after the strait is gone");
+    check::nothing_left(log, "after the strait is gone");
     basins.check("before the strait was gone");
 }
 

@@ -105,14 +105,6 @@ int pins_for(int frames) {
     return log.count(check::pinned_allocations);
 }
 
-void check_nothing_left(const check::CallLog& log) {
-    for (const std::string& leak : log.leaks())
-        check::expect(false, leak);
-    for (const check::Call& call : log.failed_calls()) {
-        if (!call.faked) check::expect(false, "failed: " + to_text(call));
-    }
-}
-
 /// Sends a frame while pinning fails. Any call may report that, by an exception.
 void check_one_frame_without_pins() {
     const std::vector<float> frame = frame_of(small_frame, 1);
@@ -347,7 +339,8 @@ TEST_CASE("a pipeline that is gone leaves nothing behind", "[pts:2][starter-fail
     }
     check::expect(pending == cudaSuccess,
                   std::string("the pipeline left an error behind: ") + cudaGetErrorName(pending));
-    check_nothing_left(log);
+    check::nothing_left(log, "once the pipeline is gone");
+    check::nothing_failed(log);
 }
 
 TEST_CASE("upload runs at the pinned rate", "[pts:3][starter-fails]") {
@@ -375,8 +368,6 @@ TEST_CASE("a failed pin is reported or survived", "[pts:2]") {
         log.fail(check::pinned_allocations, nth, cudaErrorMemoryAllocation);
         cudaGetLastError();
         check_one_frame_without_pins();
-        const std::string when = "after the failure of pin " + std::to_string(nth) + ": ";
-        const std::vector<std::string> leaks = log.leaks();
-        check::expect(leaks.empty(), when + (leaks.empty() ? "" : leaks.front()));
+        check::nothing_left(log, "after the failure of pin " + std::to_string(nth));
     }
 }

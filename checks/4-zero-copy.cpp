@@ -288,13 +288,6 @@ std::size_t sum_of_bytes(const std::vector<check::Call>& calls) {
         [](std::size_t sum, const check::Call& call) { return sum + call.bytes; });
 }
 
-void expect_no_leaks(const check::CallLog& log) {
-    std::string leaks;
-    for (const std::string& leak : log.leaks())
-        leaks += (leaks.empty() ? "" : "; ") + leak;
-    check::expect(leaks.empty(), leaks);
-}
-
 double mebibytes(std::size_t bytes) {
     return static_cast<double>(bytes) / (1 << 20);
 }
@@ -623,7 +616,7 @@ TEST_CASE("what is gone leaves nothing behind", "[pts:1]") {
         smooth(*smoother, device, 3);
         smoother.reset();
     }
-    expect_no_leaks(log);
+    check::nothing_left(log, "once catalogue and smoother are gone");
 }
 
 TEST_CASE("memory that is refused is reported", "[pts:1]") {
@@ -659,6 +652,6 @@ TEST_CASE("memory that is refused is reported", "[pts:1]") {
         } catch (const CudaError&) {
             cudaGetLastError();
         }
-        expect_no_leaks(log);
+        check::nothing_left(log, "after the failure of allocation " + std::to_string(nth));
     }
 }

@@ -219,13 +219,6 @@ std::string names_of(const std::vector<int>& devices) {
     return names;
 }
 
-void check_nothing_left(const check::CallLog& log) {
-    for (const std::string& leak : log.leaks())
-        check::expect(false, leak);
-    for (const check::Call& call : log.failed_calls())
-        check::expect(false, "failed: " + to_text(call));
-}
-
 bool is_pageable(const void* memory) {
     cudaPointerAttributes attributes{};
     CUDA_CHECK(cudaPointerGetAttributes(&attributes, memory));
@@ -558,7 +551,8 @@ TEST_CASE("a pipeline that is gone leaves nothing behind", "[pts:1]") {
     const cudaError_t pending = cudaGetLastError();
     check::expect(pending == cudaSuccess,
                   std::string("an error was left behind: ") + cudaGetErrorName(pending));
-    check_nothing_left(log);
+    check::nothing_left(log, "once the pipeline is gone");
+    check::nothing_failed(log);
 }
 
 TEST_CASE("all GPUs: the steps are right for whole chunks", "[pts:1]") {

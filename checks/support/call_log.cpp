@@ -1,6 +1,7 @@
 #include "support/call_log.hpp"
 
 #include "support/delay.hpp"
+#include "support/report.hpp"
 
 #include <dlfcn.h>
 
@@ -456,6 +457,21 @@ std::string CallLog::text() const {
     for (const Call& call : calls())
         all += to_text(call) + '\n';
     return all;
+}
+
+bool nothing_left(const CallLog& log, const std::string& when) {
+    const std::vector<std::string> leaks = log.leaks();
+    bool ok = expect(leaks.empty(), when + ": " + (leaks.empty() ? "" : leaks.front()));
+    for (std::size_t i = 1; i < leaks.size(); ++i)
+        expect(false, when + ": " + leaks[i]);
+    return ok;
+}
+
+bool nothing_failed(const CallLog& log) {
+    bool ok = true;
+    for (const Call& call : log.failed_calls())
+        ok &= expect(call.faked, "failed: " + to_text(call));
+    return ok;
 }
 
 std::string to_text(const Call& call) {

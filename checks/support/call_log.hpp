@@ -116,6 +116,12 @@ private:
     std::unique_ptr<State> state_;
 };
 
+/// CHECKs that everything which was made is released; `when` begins the report.
+bool nothing_left(const CallLog& log, const std::string& when);
+
+/// CHECKs that no call failed but those that the log was asked to refuse.
+bool nothing_failed(const CallLog& log);
+
 /// One call as text, such as "cudaMallocHost(8388608 bytes) on GPU 1: cudaSuccess".
 std::string to_text(const Call& call);
 

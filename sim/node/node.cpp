@@ -291,9 +291,11 @@ Node& the_node() {
     // Never destroyed: threads and exit handlers of the program may still call.
     static Node* node = [] {
         const char* wanted = std::getenv("SIM_NODE");
+        const char* gpus = std::getenv("SIM_GPUS");
         try {
-            auto* result =
-                new Node(read_node_file(find_node_file(wanted ? wanted : "", node_folder())));
+            NodeFile file = read_node_file(find_node_file(wanted ? wanted : "", node_folder()));
+            if (gpus) set_gpus(file, gpus);
+            auto* result = new Node(std::move(file));
             made = result;
             watch_host_access();
             return result;

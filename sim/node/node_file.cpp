@@ -1,6 +1,7 @@
 #include "node/node_file.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <dlfcn.h>
 #include <set>
 #include <sstream>
@@ -102,6 +103,7 @@ private:
     std::set<std::string> used_;
 };
 
+constexpr int most_gpus = 64;
 constexpr std::uint64_t kib = 1ull << 10, mib = 1ull << 20, gib = 1ull << 30;
 
 GpuFigures read_gpu(Section s) {
@@ -232,7 +234,7 @@ NodeFile read_node_file(const std::filesystem::path& path) {
     node.name = path.stem().string();
     node.description = root["description"].value_or(std::string());
     Section top(file, root, "node");
-    node.gpus = top.count("gpus", 1, 64);
+    node.gpus = top.count("gpus", 1, most_gpus);
     top.end();
     node.gpu = read_gpu({file, root, "gpu"});
     node.pcie = read_pcie({file, root, "pcie"});
@@ -251,6 +253,16 @@ std::filesystem::path node_folder() {
         if (!library.empty() && std::filesystem::is_directory(beside, ignored)) return beside;
     }
     return SIM_SOURCE_NODES;
+}
+
+void set_gpus(NodeFile& file, const std::string& text) {
+    int gpus = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, gpus);
+    if (error != std::errc() || stop != end || gpus < 1 || gpus > most_gpus)
+        throw NodeFileError("SIM_GPUS must be a whole number from 1 to " +
+                            std::to_string(most_gpus) + ", not \"" + text + "\"");
+    file.gpus = gpus;
 }
 
 std::vector<std::string> known_nodes(const std::filesystem::path& folder) {

@@ -96,6 +96,10 @@ struct NodeFile {
 /// Reads one node file. Throws NodeFileError.
 NodeFile read_node_file(const std::filesystem::path& path);
 
+/// Gives the node another number of GPUs, all alike: `text` is a whole number, as in SIM_GPUS.
+/// Throws NodeFileError.
+void set_gpus(NodeFile& file, const std::string& text);
+
 /// The folder of the node files that come with the simulator: beside the library that holds this
 /// function, else in the source tree it was built from.
 std::filesystem::path node_folder();

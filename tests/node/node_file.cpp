@@ -114,3 +114,14 @@ TEST_CASE("a wrong node file gives one sentence with file and line") {
         CHECK(std::count(complaint.begin(), complaint.end(), '\n') == 0);
     }
 }
+
+TEST_CASE("a node can be given another number of GPUs") {
+    NodeFile file = read_node_file(std::filesystem::path(SIM_SOURCE_NODES) / "pcie2.toml");
+    set_gpus(file, "4");
+    CHECK(file.gpus == 4);
+    for (const char* wrong : {"", "0", "65", "4x", "-1", "two"}) {
+        INFO(wrong);
+        CHECK_THROWS_AS(set_gpus(file, wrong), NodeFileError);
+    }
+    CHECK(file.gpus == 4);
+}
