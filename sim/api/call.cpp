@@ -30,6 +30,25 @@ Stream* find_stream(Call& call, cudaStream_t handle) {
     return call.node.find_stream(handle);
 }
 
+cudaError_t ready_for_work(Call& call, const Stream& stream) {
+    if (stream.device->sticky != 0) return state_of(*stream.device);
+    if (stream.capture && !stream.capture->valid) return cudaErrorStreamCaptureInvalidated;
+    if (!stream.legacy || !call.node.is_capturing()) return cudaSuccess;
+    // The default stream would wait for the capturing one, which has nothing to wait for.
+    call.node.break_captures();
+    return cudaErrorStreamCaptureImplicit;
+}
+
+cudaError_t not_while_capturing(Call& call) {
+    if (!call.node.is_capturing()) return cudaSuccess;
+    call.node.break_captures();
+    return cudaErrorStreamCaptureUnsupported;
+}
+
+cudaError_t not_while_capturing_strictly(Call& call) {
+    return call.node.is_capturing(true) ? not_while_capturing(call) : cudaSuccess;
+}
+
 void after_synchronization(Call& call, Device& device) {
     call.thread.spend(call.node.file.api.synchronize.of(0));
     call.node.trim_pools(device, call.thread);

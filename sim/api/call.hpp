@@ -50,6 +50,14 @@ template <class Body> cudaError_t device_call(Body&& body) {
 /// program. nullptr when there is no such stream.
 Stream* find_stream(Call& call, cudaStream_t handle);
 
+/// Whether a stream takes work now: the error of its device, or what a capture does not allow.
+cudaError_t ready_for_work(Call& call, const Stream& stream);
+
+/// For calls that no capture allows, or no strict one: breaks the captures under way, if there are
+/// any, and returns the error that says so.
+cudaError_t not_while_capturing(Call& call);
+cudaError_t not_while_capturing_strictly(Call& call);
+
 /// The error that waiting brought up: a device may have died meanwhile.
 inline cudaError_t state_of(const Device& device) {
     return static_cast<cudaError_t>(device.sticky);
@@ -61,6 +69,9 @@ inline std::uint64_t address_of(const void* pointer) {
 inline void* pointer_to(std::uint64_t address) {
     return reinterpret_cast<void*>(address);
 }
+
+/// Fills what the parameters of a graph's node name, in a stream.
+cudaError_t fill_elements(const cudaMemsetParams& what, cudaStream_t stream);
 
 /// Pool memory that a stream gives back at its end, and what waiting does to pools.
 void after_synchronization(Call& call, Device& device);

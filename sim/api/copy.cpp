@@ -66,10 +66,13 @@ void upload_captured(Call& call, Stream& stream, const CopyRequest& request) {
     std::vector<std::byte> bytes(source, source + request.rows.bytes());
     call.thread.spend(static_cast<double>(bytes.size()) /
                       bytes_per_ns(call.node.file.pcie.pageable_h2d_gb_per_s));
-    call.node.submit(stream,
-                     std::make_shared<CopyOperation>(call.node, *stream.device, request.destination,
-                                                     std::move(bytes)),
-                     call.thread);
+    call.node.submit(
+        stream,
+        [&] {
+            return std::make_shared<CopyOperation>(call.node, *stream.device, request.destination,
+                                                   std::move(bytes));
+        },
+        call.thread);
 }
 
 /// Whether the call returns only when the copy is done.
@@ -92,7 +95,7 @@ cudaError_t issue_copy(Call& call, Stream& stream, const CopyRequest& request,
     const Place to = call.node.place(request.destination);
     const Place from = call.node.place(request.source);
     call.thread.spend(call.node.file.api.copy.of(0));
-    const bool staged = to.device && from.kind == Place::Kind::pageable &&
+    const bool staged = !stream.capture && to.device && from.kind == Place::Kind::pageable &&
                         request.waiting == Waiting::asynchronous &&
                         request.rows.bytes() <= call.node.file.pcie.staged_bytes &&
                         is_one_block(request.rows);
@@ -100,10 +103,12 @@ cudaError_t issue_copy(Call& call, Stream& stream, const CopyRequest& request,
         upload_captured(call, stream, request);
         return cudaSuccess;
     }
-    auto operation = std::make_shared<CopyOperation>(call.node, *stream.device, request.destination,
-                                                     request.source, request.rows);
-    call.node.submit(stream, operation, call.thread, also);
-    if (!host_waits(request.waiting, to, from)) return cudaSuccess;
+    const auto make = [&node = call.node, &device = *stream.device, request] {
+        return std::make_shared<CopyOperation>(node, device, request.destination, request.source,
+                                               request.rows);
+    };
+    const OperationPtr operation = call.node.submit(stream, make, call.thread, also);
+    if (!operation || !host_waits(request.waiting, to, from)) return cudaSuccess;
     return wait_for(call, stream, operation);
 }
 
@@ -112,7 +117,7 @@ cudaError_t copy_rows(void* destination, const void* source, Rows rows, cudaMemc
     return device_call([&](Call& call) -> cudaError_t {
         Stream* stream = find_stream(call, handle);
         if (!stream) return cudaErrorInvalidResourceHandle;
-        if (stream->device->sticky != 0) return state_of(*stream->device);
+        if (cudaError_t error = ready_for_work(call, *stream)) return error;
         if (rows.bytes() == 0) return cudaSuccess;
         if (rows.height > 1 &&
             (rows.width > rows.destination_pitch || rows.width > rows.source_pitch))
@@ -140,6 +145,7 @@ cudaError_t copy_peer(void* destination, int to, const void* source, int from, s
         if (!devices[0] || !devices[1]) return cudaErrorInvalidDevice;
         Stream* stream = find_stream(call, handle);
         if (!stream) return cudaErrorInvalidResourceHandle;
+        if (cudaError_t error = ready_for_work(call, *stream)) return error;
         for (Device* device : devices) {
             if (cudaError_t error = use_context(call, *device)) return error;
         }
@@ -164,12 +170,12 @@ cudaError_t copy_peer(void* destination, int to, const void* source, int from, s
     });
 }
 
-cudaError_t fill_rows(void* destination, int value, Rows rows, cudaStream_t handle,
-                      Waiting waiting) {
+cudaError_t fill_rows(void* destination, unsigned value, Rows rows, cudaStream_t handle,
+                      Waiting waiting, unsigned element_bytes = 1) {
     return device_call([&](Call& call) -> cudaError_t {
         Stream* stream = find_stream(call, handle);
         if (!stream) return cudaErrorInvalidResourceHandle;
-        if (stream->device->sticky != 0) return state_of(*stream->device);
+        if (cudaError_t error = ready_for_work(call, *stream)) return error;
         if (rows.bytes() == 0) return cudaSuccess;
         const std::uint64_t begin = address_of(destination);
         const Place place = call.node.place(begin);
@@ -177,12 +183,57 @@ cudaError_t fill_rows(void* destination, int value, Rows rows, cudaStream_t hand
             !valid_range(call.node, begin, span_of(rows.destination_pitch, rows)))
             return cudaErrorInvalidValue;
         call.thread.spend(call.node.file.api.copy.of(0));
-        auto operation =
-            std::make_shared<FillOperation>(call.node, *stream->device, begin, value, rows);
-        call.node.submit(*stream, operation, call.thread);
-        const bool waits = waiting == Waiting::blocking && !place.device;
+        const auto make = [&node = call.node, &device = *stream->device, begin, value, rows,
+                           element_bytes] {
+            return std::make_shared<FillOperation>(node, device, begin, value, rows, element_bytes);
+        };
+        const OperationPtr operation = call.node.submit(*stream, make, call.thread);
+        const bool waits = operation && waiting == Waiting::blocking && !place.device;
         return waits ? wait_for(call, *stream, operation) : cudaSuccess;
     });
+}
+
+/// Where a box begins in memory with rows of one pitch, and how far its slices are apart.
+struct Box {
+    Box(const cudaPitchedPtr& memory, const cudaPos& at)
+        : slice(memory.pitch * memory.ysize),
+          begin(static_cast<char*>(memory.ptr) + at.z * slice + at.y * memory.pitch + at.x) {}
+
+    std::size_t slice;
+    char* begin;
+};
+
+cudaError_t copy_box(const cudaMemcpy3DParms* what, cudaStream_t stream, Waiting waiting) {
+    if (!what || !what->srcPtr.ptr || !what->dstPtr.ptr || what->srcArray || what->dstArray)
+        return host_call([](Call&) { return cudaErrorInvalidValue; });
+    const Box to(what->dstPtr, what->dstPos), from(what->srcPtr, what->srcPos);
+    const cudaExtent size = what->extent;
+    const bool without_gaps =
+        what->srcPtr.ysize == size.height && what->dstPtr.ysize == size.height;
+    const Rows slice{size.width, size.height, what->dstPtr.pitch, what->srcPtr.pitch};
+    if (without_gaps || size.depth <= 1) {
+        Rows all = slice;
+        all.height *= size.depth;
+        return copy_rows(to.begin, from.begin, all, what->kind, stream, waiting);
+    }
+    for (std::size_t z = 0; z < size.depth; ++z) {
+        const cudaError_t error = copy_rows(to.begin + z * to.slice, from.begin + z * from.slice,
+                                            slice, what->kind, stream, waiting);
+        if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t fill_box(cudaPitchedPtr memory, int value, cudaExtent size, cudaStream_t stream,
+                     Waiting waiting) {
+    const Box box(memory, {0, 0, 0});
+    for (std::size_t z = 0; z < size.depth; ++z) {
+        const cudaError_t error =
+            fill_rows(box.begin + z * box.slice, static_cast<unsigned>(value),
+                      {size.width, size.height, memory.pitch, memory.pitch}, stream, waiting);
+        if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
 }
 
 /// Address of a variable of the program on the current device, moved by `offset`; 0 when there is
@@ -253,23 +304,51 @@ cudaError_t cudaMemcpyPeerAsync(void* destination, int to, const void* source, i
 }
 
 cudaError_t cudaMemset(void* destination, int value, std::size_t bytes) {
-    return fill_rows(destination, value, one_row(bytes), cudaStreamLegacy, Waiting::blocking);
+    return fill_rows(destination, static_cast<unsigned>(value), one_row(bytes), cudaStreamLegacy,
+                     Waiting::blocking);
 }
 
 cudaError_t cudaMemsetAsync(void* destination, int value, std::size_t bytes, cudaStream_t stream) {
-    return fill_rows(destination, value, one_row(bytes), stream, Waiting::asynchronous);
+    return fill_rows(destination, static_cast<unsigned>(value), one_row(bytes), stream,
+                     Waiting::asynchronous);
 }
 
 cudaError_t cudaMemset2D(void* destination, std::size_t pitch, int value, std::size_t width,
                          std::size_t height) {
-    return fill_rows(destination, value, {width, height, pitch, pitch}, cudaStreamLegacy,
-                     Waiting::blocking);
+    return fill_rows(destination, static_cast<unsigned>(value), {width, height, pitch, pitch},
+                     cudaStreamLegacy, Waiting::blocking);
 }
 
 cudaError_t cudaMemset2DAsync(void* destination, std::size_t pitch, int value, std::size_t width,
                               std::size_t height, cudaStream_t stream) {
-    return fill_rows(destination, value, {width, height, pitch, pitch}, stream,
-                     Waiting::asynchronous);
+    return fill_rows(destination, static_cast<unsigned>(value), {width, height, pitch, pitch},
+                     stream, Waiting::asynchronous);
+}
+
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* what) {
+    return copy_box(what, cudaStreamLegacy, Waiting::blocking);
+}
+
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* what, cudaStream_t stream) {
+    return copy_box(what, stream, Waiting::asynchronous);
+}
+
+cudaError_t cudaMemset3D(cudaPitchedPtr memory, int value, cudaExtent size) {
+    return fill_box(memory, value, size, cudaStreamLegacy, Waiting::blocking);
+}
+
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr memory, int value, cudaExtent size,
+                              cudaStream_t stream) {
+    return fill_box(memory, value, size, stream, Waiting::asynchronous);
+}
+
+cudaError_t sim::api::fill_elements(const cudaMemsetParams& what, cudaStream_t stream) {
+    const bool known = what.elementSize == 1 || what.elementSize == 2 || what.elementSize == 4;
+    if (!known) return host_call([](Call&) { return cudaErrorInvalidValue; });
+    const std::size_t width = what.width * what.elementSize;
+    const std::size_t pitch = what.height > 1 ? what.pitch : width;
+    return fill_rows(what.dst, what.value, {width, what.height, pitch, pitch}, stream,
+                     Waiting::asynchronous, what.elementSize);
 }
 
 cudaError_t cudaGetSymbolAddress(void** pointer, const void* symbol) {

@@ -256,6 +256,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
 
 cudaError_t cudaDeviceSynchronize() {
     return device_call([](Call& call) {
+        if (cudaError_t error = not_while_capturing(call)) return error;
         call.node.wait(call.device(), call.thread, call.lock);
         after_synchronization(call, call.device());
         return state_of(call.device());

@@ -13,6 +13,12 @@ template <class Body> cudaError_t with_event(cudaEvent_t handle, Body&& body) {
     });
 }
 
+/// Asking for an event that was recorded into a graph has no answer.
+cudaError_t captured(Call& call) {
+    call.node.break_captures();
+    return cudaErrorCapturedEvent;
+}
+
 } // namespace
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
@@ -46,8 +52,15 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t handle, cudaStream_t stream_han
         if (!stream || stream->device != event.device) return cudaErrorInvalidResourceHandle;
         if (flags > cudaEventRecordExternal) return cudaErrorInvalidValue;
         call.thread.spend(call.node.file.api.event_record.of(0));
-        event.record = std::make_shared<MarkerOperation>(*stream->device, "record of an event");
-        call.node.submit(*stream, event.record, call.thread);
+        event.capture = stream->capture;
+        event.capture_after = stream->capture_after;
+        if (stream->capture) return cudaSuccess; // it marks a place in the graph
+        event.record = call.node.submit(
+            *stream,
+            [stream] {
+                return std::make_shared<MarkerOperation>(*stream->device, "record of an event");
+            },
+            call.thread);
         return cudaSuccess;
     });
 }
@@ -59,6 +72,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     return with_event(handle, [&](Call& call, Event& event) {
         Device& device = *event.device;
+        if (event.capture) return captured(call);
         if (event.record) call.node.wait(event.record, call.thread, call.lock);
         after_synchronization(call, device);
         return state_of(device);
@@ -69,6 +83,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
     return with_event(handle, [&](Call& call, Event& event) {
         Device& device = *event.device;
         call.thread.spend(call.node.file.api.query.of(0));
+        if (event.capture) return captured(call);
         const bool over = call.node.is_over(event.record, call.thread, call.lock);
         if (device.sticky != 0) return state_of(device);
         return over ? cudaSuccess : cudaErrorNotReady;

@@ -62,7 +62,8 @@ cudaError_t launch(const LaunchRequest& request) {
     return device_call([&](Call& call) -> cudaError_t {
         Stream* stream = find_stream(call, request.stream);
         if (!stream || stream->device != &call.device()) return cudaErrorInvalidResourceHandle;
-        cudaError_t error = cudaSuccess;
+        cudaError_t error = ready_for_work(call, *stream);
+        if (error != cudaSuccess) return error;
         Function* function = find_function(request.function, error);
         if (!function) return error;
         error = check(call.node.file, *function, request);
@@ -86,13 +87,13 @@ cudaError_t launch(const LaunchRequest& request) {
         what.cooperative = request.cooperative;
         what.multiprocessors = static_cast<std::uint32_t>(call.node.file.gpu.multiprocessors);
         call.thread.spend(call.node.file.api.launch.of(0));
-        call.node.submit(
-            *stream,
-            std::make_shared<KernelOperation>(
-                call.node, call.device(), std::move(what),
-                shape_of(*function->kernel, request.grid, request.block, request.shared_bytes),
-                ptx::demangle(function->name)),
-            call.thread);
+        const KernelShape shape =
+            shape_of(*function->kernel, request.grid, request.block, request.shared_bytes);
+        const auto make = [&node = call.node, &device = call.device(), what = std::move(what),
+                           shape, name = ptx::demangle(function->name)] {
+            return std::make_shared<KernelOperation>(node, device, what, shape, name);
+        };
+        call.node.submit(*stream, make, call.thread);
         return cudaSuccess;
     });
 }

@@ -69,6 +69,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
     return device_call([&](Call& call) {
         if (!pointer) return cudaErrorInvalidValue;
         *pointer = nullptr;
+        if (cudaError_t error = not_while_capturing_strictly(call)) return error;
         if (bytes == 0) return cudaSuccess;
         auto begin = call.device().memory.allocate(bytes, Purpose::allocation, "");
         if (!begin) return cudaErrorMemoryAllocation;
@@ -86,9 +87,16 @@ cudaError_t cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t widt
     return cudaMalloc(pointer, *pitch * height);
 }
 
+cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent size) {
+    if (!memory) return host_call([](Call&) { return cudaErrorInvalidValue; });
+    *memory = {nullptr, 0, size.width, size.height};
+    return cudaMallocPitch(&memory->ptr, &memory->pitch, size.width, size.height * size.depth);
+}
+
 cudaError_t cudaFree(void* pointer) {
     return device_call([&](Call& call) {
         if (!pointer) return cudaSuccess;
+        if (cudaError_t error = not_while_capturing_strictly(call)) return error;
         const Piece piece = call.node.piece(address_of(pointer));
         if (!piece.device) return release_host_memory(call, pointer, HostKind::managed);
         if (piece.begin != address_of(pointer)) return cudaErrorInvalidValue;

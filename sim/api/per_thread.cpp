@@ -186,5 +186,38 @@ cudaError_t cudaStreamAttachMemAsync_ptsz(cudaStream_t stream, void* pointer, st
 cudaError_t cudaFreeAsync_ptsz(void* pointer, cudaStream_t stream) {
     return cudaFreeAsync(pointer, own(stream));
 }
+
+cudaError_t cudaMemcpy3D_ptds(const cudaMemcpy3DParms* what) {
+    return and_wait(cudaMemcpy3DAsync(what, cudaStreamPerThread));
+}
+
+cudaError_t cudaMemcpy3DAsync_ptsz(const cudaMemcpy3DParms* what, cudaStream_t stream) {
+    return cudaMemcpy3DAsync(what, own(stream));
+}
+
+cudaError_t cudaMemset3D_ptds(cudaPitchedPtr memory, int value, cudaExtent size) {
+    return cudaMemset3DAsync(memory, value, size, cudaStreamPerThread);
+}
+
+cudaError_t cudaMemset3DAsync_ptsz(cudaPitchedPtr memory, int value, cudaExtent size,
+                                   cudaStream_t stream) {
+    return cudaMemset3DAsync(memory, value, size, own(stream));
+}
+
+cudaError_t cudaStreamBeginCapture_ptsz(cudaStream_t stream, cudaStreamCaptureMode mode) {
+    return cudaStreamBeginCapture(own(stream), mode);
+}
+
+cudaError_t cudaStreamEndCapture_ptsz(cudaStream_t stream, cudaGraph_t* graph) {
+    return cudaStreamEndCapture(own(stream), graph);
+}
+
+cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t executable, cudaStream_t stream) {
+    return cudaGraphLaunch(executable, own(stream));
+}
+
+cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t executable, cudaStream_t stream) {
+    return cudaGraphUpload(executable, own(stream));
+}
 }
 #pragma GCC visibility pop

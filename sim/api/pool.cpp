@@ -36,8 +36,10 @@ cudaError_t allocate(Call& call, void** pointer, std::size_t bytes, Pool& pool,
 
 /// Memory of a pool comes back when the stream gets there.
 cudaError_t free_pool_memory(Call& call, const Piece& piece, Stream& stream) {
-    auto operation = std::make_shared<MarkerOperation>(*stream.device, "cudaFreeAsync");
-    call.node.submit(stream, operation, call.thread);
+    const OperationPtr operation = call.node.submit(
+        stream,
+        [&stream] { return std::make_shared<MarkerOperation>(*stream.device, "cudaFreeAsync"); },
+        call.thread);
     piece.pool->free(piece.begin, operation, stream.id, "cudaFreeAsync");
     return cudaSuccess;
 }
@@ -46,14 +48,13 @@ cudaError_t free_pool_memory(Call& call, const Piece& piece, Stream& stream) {
 cudaError_t free_device_memory(Call& call, const Piece& piece, Stream& stream) {
     Device& device = *piece.device;
     const std::uint64_t begin = piece.begin;
+    const auto free = [&device, begin] {
+        const auto* live = device.memory.find(begin);
+        if (live && live->begin == begin) device.memory.free(begin, "cudaFreeAsync");
+    };
     call.node.submit(
         stream,
-        std::make_shared<NodeOperation>(*stream.device, "cudaFreeAsync",
-                                        [&device, begin] {
-                                            const auto* live = device.memory.find(begin);
-                                            if (live && live->begin == begin)
-                                                device.memory.free(begin, "cudaFreeAsync");
-                                        }),
+        [&] { return std::make_shared<NodeOperation>(*stream.device, "cudaFreeAsync", free); },
         call.thread);
     return cudaSuccess;
 }
@@ -68,7 +69,9 @@ template <class Body> cudaError_t with_pool(cudaMemPool_t handle, Body&& body) {
 /// A stream that takes work now: error and nullptr otherwise.
 Stream* usable_stream(Call& call, cudaStream_t handle, cudaError_t& error) {
     Stream* stream = find_stream(call, handle);
-    error = stream ? state_of(*stream->device) : cudaErrorInvalidResourceHandle;
+    error = stream ? ready_for_work(call, *stream) : cudaErrorInvalidResourceHandle;
+    // Nodes that allocate are not modelled.
+    if (stream && stream->capture) error = cudaErrorNotSupported;
     return error == cudaSuccess ? stream : nullptr;
 }
 

@@ -1,6 +1,8 @@
 // Streams.
 #include "api/call.hpp"
 
+#include <algorithm>
+
 using namespace sim;
 using namespace sim::api;
 
@@ -33,12 +35,29 @@ template <class Body> cudaError_t with_stream(cudaStream_t handle, Body&& body) 
 cudaError_t launch_host_function(cudaStream_t handle, std::function<void()> function) {
     return with_stream(handle, [&](Call& call, Stream& stream) {
         call.thread.spend(call.node.file.api.launch.of(0));
-        call.node.submit(stream,
-                         std::make_shared<HostOperation>(call.node, *stream.device, "host function",
-                                                         std::move(function)),
-                         call.thread);
+        if (cudaError_t error = ready_for_work(call, stream)) return error;
+        const auto make = [&node = call.node, &device = *stream.device, function] {
+            return std::make_shared<HostOperation>(node, device, "host function", function);
+        };
+        call.node.submit(stream, make, call.thread);
         return cudaSuccess;
     });
+}
+
+/// The stream goes on behind an event of a capture, and takes part in it from now on.
+cudaError_t join_capture(Stream& stream, const Event& event) {
+    if (event.capture->over) return cudaErrorCapturedEvent;
+    if (stream.capture && stream.capture != event.capture) return cudaErrorStreamCaptureMerge;
+    if (!stream.capture) {
+        stream.capture = event.capture;
+        stream.capture_after.clear();
+        stream.capture->streams.push_back(&stream);
+    }
+    for (GraphNode* node : event.capture_after) {
+        auto& after = stream.capture_after;
+        if (std::find(after.begin(), after.end(), node) == after.end()) after.push_back(node);
+    }
+    return cudaSuccess;
 }
 
 } // namespace
@@ -58,7 +77,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flag
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
     return device_call([&](Call& call) {
         // The default streams cannot be destroyed. Work in flight goes on.
-        if (!call.node.find_stream(handle)) return cudaErrorInvalidResourceHandle;
+        const Stream* stream = call.node.find_stream(handle);
+        if (!stream) return cudaErrorInvalidResourceHandle;
+        if (stream->capture) return not_while_capturing(call);
         call.thread.spend(call.node.file.api.stream_create.of(0));
         call.node.remove_stream(handle);
         return cudaSuccess;
@@ -67,6 +88,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     return with_stream(handle, [&](Call& call, Stream& stream) {
+        if (stream.capture) return not_while_capturing(call);
         Device& device = *stream.device;
         call.node.wait(stream, call.thread, call.lock);
         after_synchronization(call, device);
@@ -77,6 +99,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
     return with_stream(handle, [&](Call& call, Stream& stream) {
         Device& device = *stream.device;
+        if (stream.capture) return not_while_capturing(call);
         call.thread.spend(call.node.file.api.query.of(0));
         const bool over = call.node.is_over(stream, call.thread, call.lock);
         if (device.sticky != 0) return state_of(device);
@@ -90,9 +113,14 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
         if (!event) return cudaErrorInvalidResourceHandle;
         if (flags > cudaEventWaitExternal) return cudaErrorInvalidValue;
         call.thread.spend(call.node.file.api.wait_event.of(0));
+        if (event->capture) return join_capture(stream, *event);
+        if (stream.capture) return cudaErrorStreamCaptureIsolation;
         if (!event->record) return cudaSuccess; // never recorded: there is nothing to wait for
         call.node.submit(stream,
-                         std::make_shared<MarkerOperation>(*stream.device, "wait for an event"),
+                         [&stream] {
+                             return std::make_shared<MarkerOperation>(*stream.device,
+                                                                      "wait for an event");
+                         },
                          call.thread, {event->record});
         return cudaSuccess;
     });
@@ -126,14 +154,6 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
     return with_stream(handle, [&](Call&, Stream& stream) {
         if (!device) return cudaErrorInvalidValue;
         *device = stream.device->index;
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
-    return with_stream(handle, [&](Call&, Stream&) {
-        if (!status) return cudaErrorInvalidValue;
-        *status = cudaStreamCaptureStatusNone;
         return cudaSuccess;
     });
 }

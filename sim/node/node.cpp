@@ -1,6 +1,7 @@
 #include "node/node.hpp"
 
 #include "node/host_access.hpp"
+#include "node/operations.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -113,7 +114,10 @@ std::size_t Node::stream_count() const {
 }
 
 Event& Node::add_event(Device& device, unsigned flags, bool timed) {
-    auto event = std::make_unique<Event>(Event{&device, flags, timed, nullptr});
+    auto event = std::make_unique<Event>();
+    event->device = &device;
+    event->flags = flags;
+    event->timed = timed;
     Event& result = *event;
     events_[&result] = std::move(event);
     return result;
@@ -175,8 +179,14 @@ void Node::add_default_order(const Device& device, std::vector<OperationPtr>& af
     }
 }
 
-void Node::submit(Stream& stream, const OperationPtr& operation, HostThread& thread,
-                  const std::vector<OperationPtr>& also) {
+OperationPtr Node::submit(Stream& stream, const OperationMaker& make, HostThread& thread,
+                          const std::vector<OperationPtr>& also) {
+    if (stream.capture) {
+        stream.capture_after = {
+            &stream.capture->graph->add(*stream.device, make, stream.capture_after)};
+        return nullptr;
+    }
+    const OperationPtr operation = make();
     operation->issued = thread.clock;
     operation->after = also;
     if (stream.legacy)
@@ -186,6 +196,69 @@ void Node::submit(Stream& stream, const OperationPtr& operation, HostThread& thr
     if (stream.blocking) operation->after.push_back(stream.device->legacy_stream.tail);
     stream.tail = operation;
     engine.submit(operation);
+    return operation;
+}
+
+namespace {
+
+OperationMaker marker(Device& device, const char* what) {
+    return [&device, what] { return std::make_shared<MarkerOperation>(device, what); };
+}
+
+/// Adds copies of a graph's nodes to the one that a stream captures.
+void capture_graph(Stream& stream, const Graph& graph) {
+    std::unordered_map<const GraphNode*, GraphNode*> copies;
+    for (const GraphNode* node : graph.in_order()) {
+        std::vector<GraphNode*> after;
+        for (const GraphNode* earlier : node->after)
+            after.push_back(copies.at(earlier));
+        if (after.empty()) after = stream.capture_after;
+        copies[node] = &stream.capture->graph->add(*node->device, node->make, after);
+    }
+    std::vector<GraphNode*> last;
+    for (const GraphNode* node : graph.last_nodes())
+        last.push_back(copies.at(node));
+    stream.capture_after = {&stream.capture->graph->add(*stream.device, nullptr, last)};
+}
+
+} // namespace
+
+OperationPtr Node::submit(Stream& stream, const Graph& graph, HostThread& thread,
+                          const OperationPtr& former) {
+    if (stream.capture) {
+        capture_graph(stream, graph);
+        return nullptr;
+    }
+    const OperationPtr begin =
+        submit(stream, marker(*stream.device, "begin of a graph"), thread, {former});
+    std::unordered_map<const GraphNode*, OperationPtr> operations;
+    for (const GraphNode* node : graph.in_order()) {
+        const OperationPtr operation =
+            node->make ? node->make() : marker(*node->device, "empty node of a graph")();
+        operation->issued = thread.clock;
+        operation->after = {begin};
+        for (const GraphNode* earlier : node->after)
+            operation->after.push_back(operations.at(earlier));
+        engine.submit(operation);
+        operations[node] = operation;
+    }
+    std::vector<OperationPtr> last;
+    for (const GraphNode* node : graph.last_nodes())
+        last.push_back(operations.at(node));
+    return submit(stream, marker(*stream.device, "end of a graph"), thread, last);
+}
+
+bool Node::is_capturing(bool strict) const {
+    return std::any_of(streams_.begin(), streams_.end(), [&](const auto& entry) {
+        const auto& capture = entry.second->capture;
+        return capture && capture->by_program && (capture->strict || !strict);
+    });
+}
+
+void Node::break_captures() {
+    for (const auto& [handle, stream] : streams_) {
+        if (stream->capture) stream->capture->valid = false;
+    }
 }
 
 void Node::wait(const OperationPtr& operation, HostThread& thread, Lock& lock) {

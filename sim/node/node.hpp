@@ -61,9 +61,18 @@ public:
     Stream& thread_stream(HostThread& thread, Device& device);
 
     /// Puts work at the end of a stream, also behind what the default stream's rules ask for and
-    /// behind `also`, from the caller's clock on.
-    void submit(Stream& stream, const OperationPtr& operation, HostThread& thread,
-                const std::vector<OperationPtr>& also = {});
+    /// behind `also`, from the caller's clock on. While the stream captures, this adds a node to
+    /// its graph instead and returns nullptr.
+    OperationPtr submit(Stream& stream, const OperationMaker& make, HostThread& thread,
+                        const std::vector<OperationPtr>& also = {});
+    /// Puts the work of a graph at the end of a stream, behind `former` as well. Returns its end;
+    /// nullptr while the stream captures, which gets a copy of the nodes.
+    OperationPtr submit(Stream& stream, const Graph& graph, HostThread& thread,
+                        const OperationPtr& former);
+    /// Whether the program captures some stream now; only strict captures count if `strict`.
+    bool is_capturing(bool strict = false) const;
+    /// A call that a capture does not allow has broken all that are under way.
+    void break_captures();
     /// Adds what work in the default stream of `device` has to wait for.
     void add_default_order(const Device& device, std::vector<OperationPtr>& after) const;
     /// The caller waits for one operation, for a stream, or for all streams of a device.

@@ -148,10 +148,11 @@ void CopyOperation::write_piece() {
                   });
 }
 
-FillOperation::FillOperation(Node& node, Device& owner, std::uint64_t destination, int value,
-                             Rows rows)
+FillOperation::FillOperation(Node& node, Device& owner, std::uint64_t destination, unsigned value,
+                             Rows rows, unsigned element_bytes)
     : Operation(owner, "fill of " + readable_bytes(rows.bytes())), node_(node),
-      destination_(destination), value_(value), rows_(rows), to_(node.place(destination)) {}
+      destination_(destination), value_(value), rows_(rows), element_bytes_(element_bytes),
+      to_(node.place(destination)) {}
 
 Progress FillOperation::advance(double now, Lock&) {
     const CopyPath path = fill_path(node_, to_, device, rows_.bytes());
@@ -164,8 +165,14 @@ void FillOperation::finish() {
     if (!still_there(node_, destination_, span_of(rows_.destination_pitch, rows_)))
         return report_gone(node_, *this, destination_);
     std::byte* to = node_.bytes_at(destination_);
-    for (std::uint64_t row = 0; row < rows_.height; ++row)
-        std::memset(to + row * rows_.destination_pitch, value_, rows_.width);
+    for (std::uint64_t row = 0; row < rows_.height; ++row) {
+        std::byte* first = to + row * rows_.destination_pitch;
+        if (element_bytes_ == 1)
+            std::memset(first, static_cast<int>(value_ & 0xff), rows_.width);
+        else
+            for (std::uint64_t i = 0; i < rows_.width; i += element_bytes_)
+                std::memcpy(first + i, &value_, element_bytes_);
+    }
 }
 
 KernelOperation::KernelOperation(Node& node, Device& owner, ptx::Launch launch, KernelShape shape,

@@ -63,15 +63,18 @@ private:
 
 class FillOperation : public Operation {
 public:
-    FillOperation(Node& node, Device& device, std::uint64_t destination, int value, Rows rows);
+    /// Elements of 1, 2 or 4 bytes, each of which becomes the low bytes of `value`.
+    FillOperation(Node& node, Device& device, std::uint64_t destination, unsigned value, Rows rows,
+                  unsigned element_bytes = 1);
     Progress advance(double now, Lock& lock) override;
     void finish() override;
 
 private:
     Node& node_;
     std::uint64_t destination_;
-    int value_;
+    unsigned value_;
     Rows rows_;
+    unsigned element_bytes_;
     Place to_;
 };
 
