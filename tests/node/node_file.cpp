@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <sstream>
 #include <unistd.h>
 
@@ -124,4 +125,29 @@ TEST_CASE("a node can be given another number of GPUs") {
         CHECK_THROWS_AS(set_gpus(file, wrong), NodeFileError);
     }
     CHECK(file.gpus == 4);
+}
+
+TEST_CASE("no damage to a node file does more than an error") {
+    const auto path = std::filesystem::temp_directory_path() /
+                      ("damaged-node-" + std::to_string(getpid()) + ".toml");
+    std::ifstream in(std::filesystem::path(SIM_SOURCE_NODES) / "h200x8.toml");
+    std::stringstream text;
+    text << in.rdbuf();
+    const std::string whole = text.str();
+    std::minstd_rand random(1);
+    const std::string_view odd = "=[]\"\n#.-9e\0x{},\xff";
+    for (int round = 0; round < 2000; ++round) {
+        std::string damaged = whole;
+        for (int i = 0; i < 1 + round % 3; ++i)
+            damaged[random() % damaged.size()] = odd[random() % odd.size()];
+        if (round % 10 == 0) damaged.resize(random() % damaged.size());
+        std::ofstream(path, std::ios::binary) << damaged;
+        try {
+            const NodeFile file = read_node_file(path);
+            CHECK(file.gpus >= 1);
+        } catch (const NodeFileError& error) {
+            CHECK(std::string(error.what()).find(path.string()) != std::string::npos);
+        }
+    }
+    std::filesystem::remove(path);
 }

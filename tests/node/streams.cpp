@@ -41,12 +41,14 @@ struct Bench {
     OperationPtr copy(Stream& stream, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
         auto operation = std::make_shared<CopyOperation>(node, *stream.device, to, from,
                                                          Rows{bytes, 1, bytes, bytes});
-        node.submit(stream, operation, thread);
+        node.submit(
+            stream, [&] { return operation; }, thread);
         return operation;
     }
     OperationPtr mark(Stream& stream, std::vector<OperationPtr> also = {}) {
         auto operation = std::make_shared<MarkerOperation>(*stream.device, "mark");
-        node.submit(stream, operation, thread, also);
+        node.submit(
+            stream, [&] { return operation; }, thread, also);
         return operation;
     }
     void wait(const OperationPtr& operation) { node.wait(operation, thread, lock); }
@@ -232,7 +234,8 @@ TEST_CASE("rows are copied without the gaps between them") {
     const auto host = b.pinned_memory(mib, 1);
     auto rows =
         std::make_shared<CopyOperation>(b.node, b.gpu(), device, host, Rows{100, 3, 512, 200});
-    b.node.submit(b.stream(), rows, b.thread);
+    b.node.submit(
+        b.stream(), [&] { return rows; }, b.thread);
     b.wait(rows);
     CHECK(b.byte(device + 99) == 1);
     CHECK(b.byte(device + 100) == 0);
@@ -253,7 +256,8 @@ TEST_CASE("host functions run in stream order and at the right time") {
         seen = b.byte(device + bytes - 1);
         clock = this_thread().clock;
     });
-    b.node.submit(s, call, b.thread);
+    b.node.submit(
+        s, [&] { return call; }, b.thread);
     b.wait(call);
     CHECK(seen == 1);
     CHECK(clock == copy->end);
