@@ -294,7 +294,7 @@ struct TimedSize {
 
 TimedSize timed_size(std::size_t devices) {
     if (!check::simulated()) return {std::size_t{1} << 20, 12 * devices};
-    return {std::size_t{1} << (devices == 1 ? 18 : 19), 4 * devices + 2};
+    return {std::size_t{1} << 18, 4 * devices + 2};
 }
 
 template <typename T> class Buffer {
