@@ -38,6 +38,8 @@ def environment(library_dir, rig, node):
     variables["LD_LIBRARY_PATH"] = f"{library_dir}:{former}" if former else str(library_dir)
     if rig == "sim":
         variables["SIM_NODE"] = node
+    # Large pages: on the simulated node, page faults take half of the time.
+    variables.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
     # Else the first launch of a kernel loads it, and waits for what is in front: that hides races.
     variables["CUDA_MODULE_LOADING"] = "EAGER"
     return variables

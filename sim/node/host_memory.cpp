@@ -32,6 +32,7 @@ std::optional<std::uint64_t> HostMemory::allocate(std::uint64_t bytes, HostKind 
     void* memory = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return std::nullopt;
+    madvise(memory, whole_pages(bytes), MADV_HUGEPAGE); // fewer page faults
     if (bytes <= poisoned_bytes && kind == HostKind::allocated) std::memset(memory, poison, bytes);
     const auto begin = reinterpret_cast<std::uint64_t>(memory);
     ranges_[begin] = {begin, bytes, kind, flags, device, kind != HostKind::managed};
