@@ -110,8 +110,10 @@ def run_once(program, name, variables, seconds):
             start_new_session=True,
         )
         theirs.close()
-        ended = wait_for_end(process, seconds)
-        end_group(process)
+        try:
+            ended = wait_for_end(process, seconds)
+        finally:
+            end_group(process)
         record = read_record(ours, secret)
         output.seek(0, os.SEEK_END)
         output.seek(max(0, output.tell() - 100_000))
@@ -239,6 +241,8 @@ def main():
     parser.add_argument("--json", help="file to append the record to; CHECK_RECORDS goes before it")
     options = parser.parse_args()
 
+    # Whoever ends this runner early ends the case as well: run_once() sees to it on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     record = run_case(
         options.program,
         options.case,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What ./course says and answers."""
 
+import argparse
 import contextlib
 import io
 import os
@@ -8,11 +9,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "checks" / "support"))
-import course  # noqa: E402
+import checking  # noqa: E402
+import student  # noqa: E402
+import table  # noqa: E402
 
 
 def call(*words, **more):
@@ -29,12 +33,15 @@ class CommandLine(unittest.TestCase):
     def test_help(self):
         answer = call("--help")
         self.assertEqual(answer.returncode, 0)
-        for command in ["start", "check", "run", "diff", "test"]:
+        for command in ["start", "check", "watch", "run", "hint", "diff", "reset", "grade", "export", "test"]:
             self.assertIn(command, answer.stdout)
+            self.assertIn(f"example: ./course {command}", call(command, "--help").stdout)
 
     def test_bad_input(self):
-        self.assert_one_error(call(), "required")
-        self.assert_one_error(call("grade"), "invalid choice")
+        self.assert_one_error(call("grad"), "invalid choice")
+        self.assert_one_error(call("grade", "/nowhere"), "/nowhere is not a folder")
+        self.assert_one_error(call("export", "/"), "is not empty")
+        self.assert_one_error(call("hint", "7"), 'no lesson "7"')
         self.assert_one_error(call("check", "9"), 'no lesson "9"')
         self.assert_one_error(call("run", "pinned"), 'no lesson "pinned"')
         self.assert_one_error(call("check", "3", "--node", "cray"), 'no simulated node "cray"')
@@ -62,18 +69,18 @@ class Reports(unittest.TestCase):
 
     def test_points(self):
         records = [self.record(), self.record(verdict="fail", points=3), self.record(verdict="skip", points=1)]
-        self.assertEqual(course.points(records), (2, 6, 1))
-        self.assertEqual(course.points_text(records), "2 of 6 points, 1 not judged")
+        self.assertEqual(table.points(records), (2, 6, 1))
+        self.assertEqual(table.points_text(records), "2 of 6 points, 1 not judged")
 
     def test_only_passing_is_passing(self):
-        self.assertTrue(course.all_passed([self.record()]))
+        self.assertTrue(table.all_passed([self.record()]))
         for verdict in ["fail", "skip", "inconclusive", "error"]:
-            self.assertFalse(course.all_passed([self.record(), self.record(verdict=verdict)]))
+            self.assertFalse(table.all_passed([self.record(), self.record(verdict=verdict)]))
 
     def printed(self, record, in_full):
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
-            course.print_lesson([record], "3-pinned-memory", in_full)
+            table.print_lesson([record], "3-pinned-memory", in_full)
         return output.getvalue()
 
     def test_table(self):
@@ -90,9 +97,73 @@ class Reports(unittest.TestCase):
         self.assertIn("This means:", text)
         self.assertIn("Read:", text)
 
-    def test_compile_error_is_shown(self):
+    def test_of_a_compile_error_only_the_message_is_shown(self):
         record = self.record(verdict="fail", reason="could not be built", compiler="x.cu(3): error: what?")
-        self.assertIn("x.cu(3): error: what?", self.printed(record, in_full=True))
+        self.assertEqual(self.printed(record, in_full=True).splitlines()[1:], ["x.cu(3): error: what?"])
+
+    def test_bar(self):
+        def bar(value, reference, limit, more):
+            return table.bar({"value": value, "reference": reference, "limit": limit, "more_is_better": more})
+
+        self.assertEqual(bar(0, 50, 0.5, True), "[...............|...............]")
+        self.assertEqual(bar(50, 50, 0.5, True), "[###############|###############]")
+        self.assertEqual(bar(10, 10, 1, False), "[###############|...............]")
+        self.assertEqual(bar(500, 10, 1, False), "[###############|###############]")
+        self.assertEqual(bar(None, 10, 1, False), "")
+
+
+class Student(unittest.TestCase):
+    """With a copy of lesson 3, and files of its own for what is remembered."""
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+        lesson = self.folder / "lessons" / "3-pinned-memory"
+        lesson.mkdir(parents=True)
+        for name in ["pinned-memory.cu", "hints.md"]:
+            (lesson / name).write_bytes((REPOSITORY / "lessons" / "3-pinned-memory" / name).read_bytes())
+        kept = self.folder / ".starters" / "3-pinned-memory"
+        kept.mkdir(parents=True)
+        (kept / "pinned-memory.cu").write_text("the starter\n")
+        for module, name, value in [(student, "REPOSITORY", self.folder), (student, "PRISTINE", self.folder / ".starters"),
+                                    (student, "HINTS", self.folder / "hints.json"),
+                                    (checking, "PROGRESS", self.folder / "progress.json")]:
+            patch = unittest.mock.patch.object(module, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def call(self, function, **options):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            function(argparse.Namespace(**options))
+        return output.getvalue()
+
+    def test_hints_come_one_by_one(self):
+        for number in ["1.", "2.", "3.", "3."]:
+            self.assertIn(f"hint {number}", self.call(student.hint, lesson="3", again=False))
+        self.assertIn("hint 1.", self.call(student.hint, lesson="3", again=True))
+        self.assertIn("hint 2.", self.call(student.hint, lesson="3", again=False))
+
+    def test_reset_keeps_the_old_file(self):
+        file = self.folder / "lessons" / "3-pinned-memory" / "pinned-memory.cu"
+        for number in [1, 2]:
+            file.write_text(f"my work {number}\n")
+            self.assertIn(f"pinned-memory.cu.{number}", self.call(student.reset, lesson="3"))
+            self.assertEqual(file.read_text(), "the starter\n")
+            self.assertEqual(file.with_suffix(f".cu.{number}").read_text(), f"my work {number}\n")
+        self.assertIn("already", self.call(student.reset, lesson="3"))
+
+    def test_status_tells_what_comes_next(self):
+        self.assertIn("./course start", self.call(student.status))
+        record = {"case": "a", "lesson": "1-device-memory", "submission": "lessons", "rig": "sim", "node": "h200x8",
+                  "points": 2, "verdict": "pass"}
+        checking.remember([record, dict(record, lesson="2-peer-copy", verdict="fail")])
+        text = self.call(student.status)
+        self.assertIn("done  Lesson 1", text)
+        self.assertIn("open  Lesson 2", text)
+        self.assertIn("0 of 2 points", text)
+        self.assertIn("check  ./course check 2", text)
 
 
 if __name__ == "__main__":
