@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import instructor  # noqa: E402
 import student  # noqa: E402
+import timeline  # noqa: E402
 from project import Complaint  # noqa: E402
 
 
@@ -42,6 +43,9 @@ def command_line():
 
     run = add(commands, "run", student.run, "run a lesson's program", "./course run 3 --node pcie2")
     run.add_argument("lesson", metavar="N")
+    run.add_argument("--timeline", action="store_true", help="draw what overlapped and who waited, at the end of the run")
+    run.add_argument("--part", metavar="BEGIN-END", type=timeline.stretch, help="this part of the timeline, in ms")
+    run.add_argument("--svg", metavar="FILE", help="the timeline as a picture")
     add_place(run)
 
     hint = add(commands, "hint", student.hint, "the next hint, each time", "./course hint 3")

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import timeline
 from builder import compile_targets, configure, meson
 from checking import grade, in_order, read_progress, remember
 from project import BUILD, REPOSITORY, SIM_LIBRARY_DIR, Complaint, best_rig, choose_rig, lesson_named, lessons, source_of
@@ -118,13 +119,31 @@ def run(options):
     configure()
     compile_targets("run-" + lesson)
     variables = dict(os.environ)
+    trace = BUILD / f"timeline-{lesson}.json"
+    if options.timeline or options.svg:
+        if rig != "sim":
+            raise Complaint("timelines are recorded on the simulated node: add --rig sim")
+        trace.unlink(missing_ok=True)
+        variables["SIM_TRACE"] = str(trace)
     if rig == "sim":
         node = options.node or os.environ.get("SIM_NODE") or DEFAULT_NODE
         former = os.environ.get("LD_LIBRARY_PATH")
         variables["LD_LIBRARY_PATH"] = f"{SIM_LIBRARY_DIR}:{former}" if former else str(SIM_LIBRARY_DIR)
         variables["SIM_NODE"] = node
         print(f"on the simulated node {node}\n", flush=True)
-    return subprocess.run([str(BUILD / "lessons" / lesson)], env=variables).returncode
+    code = subprocess.run([str(BUILD / "lessons" / lesson)], env=variables).returncode
+    if options.timeline or options.svg:
+        show_timeline(trace, options, f"lesson {lesson.split('-')[0]}, on {node}")
+    return code
+
+
+def show_timeline(trace, options, name):
+    print()
+    try:
+        timeline.show(trace, options.part, options.svg, name)
+    except timeline.TraceError as error:
+        raise Complaint(str(error)) from error
+    print(f"\nIn full, for ui.perfetto.dev: {trace.relative_to(REPOSITORY)}")
 
 
 def hints_of(lesson):

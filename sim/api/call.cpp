@@ -1,5 +1,7 @@
 #include "api/call.hpp"
 
+#include "node/trace.hpp"
+
 namespace sim::api {
 
 cudaError_t remember(HostThread& thread, cudaError_t error) {
@@ -47,6 +49,12 @@ cudaError_t not_while_capturing(Call& call) {
 
 cudaError_t not_while_capturing_strictly(Call& call) {
     return call.node.is_capturing(true) ? not_while_capturing(call) : cudaSuccess;
+}
+
+void spend_on(Call& call, const char* what, double ns) {
+    const double begin = call.thread.clock;
+    call.thread.spend(ns);
+    if (Trace* trace = Trace::active()) trace->add(call.thread, what, "allocation", begin);
 }
 
 void after_synchronization(Call& call, Device& device) {

@@ -63,6 +63,9 @@ inline cudaError_t state_of(const Device& device) {
     return static_cast<cudaError_t>(device.sticky);
 }
 
+/// The calling thread is busy with a call that allocates or releases, or so.
+void spend_on(Call& call, const char* what, double ns);
+
 inline std::uint64_t address_of(const void* pointer) {
     return reinterpret_cast<std::uint64_t>(pointer);
 }

@@ -16,7 +16,7 @@ cudaError_t free_device_memory(Call& call, const Piece& piece) {
     // Another thread may have freed it while this one waited.
     if (!call.node.piece(piece.begin).device) return cudaErrorInvalidValue;
     device.memory.free(piece.begin, "cudaFree");
-    call.thread.spend(call.node.file.api.free.of(piece.bytes));
+    spend_on(call, "cudaFree", call.node.file.api.free.of(piece.bytes));
     return cudaSuccess;
 }
 
@@ -35,7 +35,7 @@ cudaError_t release_host_memory(Call& call, const void* pointer, HostKind kind) 
     range = call.node.host.find(address_of(pointer));
     if (!range || range->begin != address_of(pointer)) return cudaErrorInvalidValue;
     call.node.host.release(address_of(pointer));
-    call.thread.spend(call.node.file.api.free_host.of(bytes));
+    spend_on(call, "cudaFreeHost", call.node.file.api.free_host.of(bytes));
     return cudaSuccess;
 }
 
@@ -50,7 +50,7 @@ cudaError_t allocate_pinned(void** pointer, std::size_t bytes, unsigned flags) {
         auto begin = call.node.host.allocate(bytes, HostKind::allocated,
                                              flags | cudaHostAllocMapped, call.thread.device);
         if (!begin) return cudaErrorMemoryAllocation;
-        call.thread.spend(call.node.file.api.malloc_host.of(bytes));
+        spend_on(call, "cudaMallocHost", call.node.file.api.malloc_host.of(bytes));
         *pointer = pointer_to(*begin);
         return cudaSuccess;
     });
@@ -73,7 +73,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
         if (bytes == 0) return cudaSuccess;
         auto begin = call.device().memory.allocate(bytes, Purpose::allocation, "");
         if (!begin) return cudaErrorMemoryAllocation;
-        call.thread.spend(call.node.file.api.malloc.of(bytes));
+        spend_on(call, "cudaMalloc", call.node.file.api.malloc.of(bytes));
         *pointer = pointer_to(*begin);
         return cudaSuccess;
     });
@@ -151,7 +151,7 @@ cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned int flag
         if (!call.node.host.add_registered(begin, bytes, flags | cudaHostRegisterMapped,
                                            call.thread.device))
             return cudaErrorMemoryAllocation;
-        call.thread.spend(call.node.file.api.host_register.of(bytes));
+        spend_on(call, "cudaHostRegister", call.node.file.api.host_register.of(bytes));
         return cudaSuccess;
     });
 }
@@ -169,7 +169,7 @@ cudaError_t cudaHostUnregister(void* pointer) {
         range = call.node.host.find(address_of(pointer));
         if (!range) return cudaErrorHostMemoryNotRegistered; // another thread was faster
         call.node.host.remove_registered(address_of(pointer));
-        call.thread.spend(call.node.file.api.host_unregister.of(bytes));
+        spend_on(call, "cudaHostUnregister", call.node.file.api.host_unregister.of(bytes));
         return cudaSuccess;
     });
 }

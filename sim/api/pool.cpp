@@ -29,7 +29,8 @@ cudaError_t allocate(Call& call, void** pointer, std::size_t bytes, Pool& pool,
     auto begin = pool.allocate(bytes, stream, call.thread.clock, grown);
     if (!begin) return cudaErrorMemoryAllocation;
     const ApiFigures& api = call.node.file.api;
-    call.thread.spend(api.malloc_async.of(0) + (grown > 0 ? api.pool_grow.of(grown) : 0));
+    spend_on(call, "cudaMallocAsync",
+             api.malloc_async.of(0) + (grown > 0 ? api.pool_grow.of(grown) : 0));
     *pointer = pointer_to(*begin);
     return cudaSuccess;
 }

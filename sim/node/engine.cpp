@@ -1,5 +1,7 @@
 #include "node/engine.hpp"
 
+#include "node/trace.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -36,6 +38,7 @@ void Engine::submit(const OperationPtr& operation) {
 void Engine::complete(const OperationPtr& operation) {
     if (!skip_(*operation)) operation->finish();
     operation->state = Operation::State::done;
+    if (Trace* trace = Trace::active()) trace->add(*operation);
     operation->after.clear(); // or every stream would keep its whole history alive
     for (const OperationPtr& next : std::exchange(operation->dependents, {})) {
         if (--next->open == 0) make_ready(next);

@@ -42,6 +42,8 @@ struct Operation {
 
     Device& device; // whose context it belongs to
     std::string what;
+    const char* category = nullptr; // for the timeline; null: it is not shown there
+    std::uint64_t stream = 0;
     double issued = 0; // clock of the issuing thread
     double begin = 0;
     double end = 0; // valid when done

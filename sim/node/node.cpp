@@ -2,6 +2,7 @@
 
 #include "node/host_access.hpp"
 #include "node/operations.hpp"
+#include "node/trace.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -187,6 +188,7 @@ OperationPtr Node::submit(Stream& stream, const OperationMaker& make, HostThread
         return nullptr;
     }
     const OperationPtr operation = make();
+    operation->stream = stream.id;
     operation->issued = thread.clock;
     operation->after = also;
     if (stream.legacy)
@@ -235,6 +237,7 @@ OperationPtr Node::submit(Stream& stream, const Graph& graph, HostThread& thread
     for (const GraphNode* node : graph.in_order()) {
         const OperationPtr operation =
             node->make ? node->make() : marker(*node->device, "empty node of a graph")();
+        operation->stream = stream.id;
         operation->issued = thread.clock;
         operation->after = {begin};
         for (const GraphNode* earlier : node->after)
@@ -264,7 +267,10 @@ void Node::break_captures() {
 void Node::wait(const OperationPtr& operation, HostThread& thread, Lock& lock) {
     if (!operation) return;
     engine.run_until_done(operation, lock);
+    const double begin = thread.clock;
     thread.wait_until(operation->end);
+    if (Trace* trace = Trace::active())
+        trace->add(thread, "waits for " + operation->what, "wait", begin);
 }
 
 void Node::wait(const Stream& stream, HostThread& thread, Lock& lock) {

@@ -51,6 +51,14 @@ void report_gone(Node& node, const Operation& operation, std::uint64_t address) 
     operation.device.sticky = cudaErrorIllegalAddress;
 }
 
+const char* category_of_copy(const Place& to, const Place& from) {
+    const bool pageable = to.kind == Place::Kind::pageable || from.kind == Place::Kind::pageable;
+    if (to.device && from.device) return to.device == from.device ? "D2D" : "P2P";
+    if (to.device) return pageable ? "H2D pageable" : "H2D";
+    if (from.device) return pageable ? "D2H pageable" : "D2H";
+    return "H2H";
+}
+
 // A copy is moved in at most so many pieces, none of them tiny.
 constexpr std::uint64_t most_pieces = 8;
 constexpr std::uint64_t least_piece_bytes = 64 << 10;
@@ -61,14 +69,18 @@ CopyOperation::CopyOperation(Node& node, Device& owner, std::uint64_t destinatio
                              std::uint64_t source, Rows rows)
     : Operation(owner, copy_name(node.place(destination), node.place(source), rows.bytes())),
       node_(node), destination_(destination), source_(source), rows_(rows),
-      to_(node.place(destination)), from_(node.place(source)) {}
+      to_(node.place(destination)), from_(node.place(source)) {
+    category = category_of_copy(to_, from_);
+}
 
 CopyOperation::CopyOperation(Node& node, Device& owner, std::uint64_t destination,
                              std::vector<std::byte> source)
     : Operation(owner, copy_name(node.place(destination), {}, source.size())), node_(node),
       destination_(destination), source_(0), rows_{source.size(), 1, 0, 0},
       captured_(std::move(source)),
-      to_(node.place(destination)), from_{Place::Kind::pinned, nullptr} {}
+      to_(node.place(destination)), from_{Place::Kind::pinned, nullptr} {
+    category = category_of_copy(to_, {});
+}
 
 std::uint64_t CopyOperation::piece_begin(std::uint64_t piece) const {
     constexpr std::uint64_t unit = 64; // no element is torn
@@ -152,7 +164,9 @@ FillOperation::FillOperation(Node& node, Device& owner, std::uint64_t destinatio
                              Rows rows, unsigned element_bytes)
     : Operation(owner, "fill of " + readable_bytes(rows.bytes())), node_(node),
       destination_(destination), value_(value), rows_(rows), element_bytes_(element_bytes),
-      to_(node.place(destination)) {}
+      to_(node.place(destination)) {
+    category = "fill";
+}
 
 Progress FillOperation::advance(double now, Lock&) {
     const CopyPath path = fill_path(node_, to_, device, rows_.bytes());
@@ -178,7 +192,9 @@ void FillOperation::finish() {
 KernelOperation::KernelOperation(Node& node, Device& owner, ptx::Launch launch, KernelShape shape,
                                  std::string name)
     : Operation(owner, "kernel " + name + " on GPU " + std::to_string(owner.index)), node_(node),
-      launch_(std::move(launch)), shape_(shape), memory_(node, owner, std::move(name)) {}
+      launch_(std::move(launch)), shape_(shape), memory_(node, owner, std::move(name)) {
+    category = "kernel";
+}
 
 std::string KernelOperation::signature() const {
     const auto bytes_of = [](const auto& value) {
@@ -293,7 +309,9 @@ void KernelOperation::fault(const ptx::Fault& fault) {
 
 HostOperation::HostOperation(Node& node, Device& owner, std::string text,
                              std::function<void()> function)
-    : Operation(owner, std::move(text)), node_(node), function_(std::move(function)) {}
+    : Operation(owner, std::move(text)), node_(node), function_(std::move(function)) {
+    category = "host function";
+}
 
 Progress HostOperation::advance(double now, Lock& lock) {
     HostThread& thread = this_thread();

@@ -85,9 +85,10 @@ int make(const char* mistake) {
         return cudaDeviceSynchronize();
     }
     if (is("not-simulated")) {
-        cudaGraph_t graph = nullptr;
-        cudaGraphCreate(&graph, 0);
-        return cudaGraphCreate(&graph, 0);
+        cudaArray_t array = nullptr;
+        const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+        cudaMallocArray(&array, &format, 16);
+        return cudaMallocArray(&array, &format, 16);
     }
     if (is("leaks")) {
         memory_of(1, 4096);

@@ -89,7 +89,7 @@ class Messages(unittest.TestCase):
 
     def test_call_that_is_not_simulated_is_named_once(self):
         run = self.check("not-simulated", 801)
-        self.assertEqual(run.stderr.count("cudaGraphCreate is not simulated"), 1)
+        self.assertEqual(run.stderr.count("cudaMallocArray is not simulated"), 1)
 
     def test_unknown_node(self):
         run = make("nothing", SIM_NODE="h200x9")
