@@ -16,6 +16,7 @@ from pathlib import Path
 WIDTH = 80
 LABEL = 14
 LONG_GAP = 5.0  # ms
+SPARSE = ":"
 # category -> (row of its GPU, character, colour class)
 KINDS = {
     "H2D": ("H2D", ">", "up"), "H2D pageable": ("H2D", "}", "pageable"),
@@ -126,7 +127,7 @@ def label(owner, row):
 
 
 def cells_of(spans, cell_time, cells):
-    """A character for each cell: that of what takes most of its time."""
+    """A character for each cell: that of what takes most of its time, or SPARSE where that is less than half of it."""
     times = [{} for _ in range(cells)]
     for span in spans:
         first = min(cells - 1, int(span.begin / cell_time))
@@ -135,7 +136,14 @@ def cells_of(spans, cell_time, cells):
             shared = min(span.end, (cell + 1) * cell_time) - max(span.begin, cell * cell_time)
             mark = KINDS[span.kind][1]
             times[cell][mark] = times[cell].get(mark, 0.0) + max(0.0, shared)
-    return [max(marks, key=marks.get) if marks else " " for marks in times]
+    return [mark_of(marks, cell_time) for marks in times]
+
+
+def mark_of(times, cell_time):
+    if not times:
+        return " "
+    most = max(times, key=times.get)
+    return most if times[most] >= cell_time / 2 else SPARSE
 
 
 def draw(spans, width=WIDTH):
@@ -146,7 +154,7 @@ def draw(spans, width=WIDTH):
         yield f"{label(owner, row):<{LABEL}}" + "".join(cells_of(of_row, whole / cells, cells)).rstrip()
     yield " " * LABEL + "0" + f"{whole:.3g} ms".rjust(cells - 1)
     used = {KINDS[span.kind][1] for span in spans}
-    legend = [f"{marks} {text}" for marks, text in MEANINGS if used & set(marks)]
+    legend = [f"{marks} {text}" for marks, text in MEANINGS if used & set(marks)] + [f"{SPARSE} less than half of the time"]
     line = ""
     for word in legend:
         if len(line) + len(word) + 3 > width:
