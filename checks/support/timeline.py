@@ -135,7 +135,8 @@ def cells_of(spans, cell_time, cells):
         for cell in range(first, last + 1):
             shared = min(span.end, (cell + 1) * cell_time) - max(span.begin, cell * cell_time)
             mark = KINDS[span.kind][1]
-            times[cell][mark] = times[cell].get(mark, 0.0) + max(0.0, shared)
+            if shared > 0:
+                times[cell][mark] = times[cell].get(mark, 0.0) + shared
     return [mark_of(marks, cell_time) for marks in times]
 
 

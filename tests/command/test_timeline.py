@@ -78,8 +78,13 @@ class Drawings(unittest.TestCase):
         lines = list(timeline.draw(self.SPANS))
         self.assertLessEqual(max(map(len, lines)), 80)
         self.assertEqual([line[:14].strip() for line in lines[:5]], ["host", "GPU 0 H2D", "GPU 0 kernels", "GPU 0 D2H", "GPU 10 kernels"])
-        self.assertEqual(lines[1][14:].rstrip(), ">" * 23)
+        self.assertEqual(lines[1][14:].rstrip(), ">" * 22)
         self.assertTrue(lines[2][14:].startswith(" " * 22 + "#"))
+
+    def test_little_work_is_drawn_as_little(self):
+        spans = [span("kernel", at, at + 0.2) for at in range(66)] + [span("D2H", 65.9, 66)]
+        lines = list(timeline.draw(spans))
+        self.assertEqual(lines[0][14:], ":" * 66)
 
     def test_picture_is_svg_with_text(self):
         root = ElementTree.fromstring(timeline.svg(self.SPANS, "a <title> & more"))
