@@ -92,9 +92,9 @@ bool is_pinned(const float* memory) {
 }
 
 void check_pinned(const std::string& what, const float* memory, std::size_t pixels) {
-    const std::string says = ": cudaPointerGetAttributes says that it is pageable";
-    check::expect(is_pinned(memory), "the first byte of " + what + says);
-    check::expect(is_pinned(memory + pixels - 1), "the last pixel of " + what + says);
+    // The last pixel, because registering too few bytes leaves the end pageable.
+    check::expect(is_pinned(memory + pixels - 1),
+                  what + ": cudaPointerGetAttributes says that its end is pageable");
 }
 
 int pins_for(int frames) {
@@ -330,15 +330,10 @@ TEST_CASE("a pipeline that is gone leaves nothing behind", "[pts:2][starter-fail
                    "pinned after the pipeline was destroyed, or its release failed.",
                    page("Functions you may need"));
     const check::CallLog log;
-    cudaError_t pending = cudaSuccess;
-    for (int round = 0; round < 20 && pending == cudaSuccess; ++round) {
-        auto pipeline = make_clean_pipeline(check::target_device(), small_frame);
+    for (int round = 0; round < 20; ++round) {
+        const auto pipeline = make_clean_pipeline(check::target_device(), small_frame);
         send(*pipeline, frame_of(small_frame, round));
-        pipeline.reset();
-        pending = cudaGetLastError();
     }
-    check::expect(pending == cudaSuccess,
-                  std::string("the pipeline left an error behind: ") + cudaGetErrorName(pending));
     check::nothing_left(log, "once the pipeline is gone");
     check::nothing_failed(log);
 }

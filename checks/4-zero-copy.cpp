@@ -584,12 +584,10 @@ TEST_CASE("the caller finds its device and last error unchanged", "[pts:1]") {
 
     auto catalogue =
         check::untouched(current, [&] { return lesson::make_catalogue({device}, 200, n); });
-    const Floats totals = write_spectra(catalogue->spectra(), 200, 1);
+    write_spectra(catalogue->spectra(), 200, 1);
     check::untouched(current, [&] { catalogue->start_lookup(device, on_gpu.data(), n, stream); });
     wait_for(device);
-    const float* received =
-        check::untouched(current, [&] { return catalogue->finish_lookup(device); });
-    check::same("totals", received, pick(totals, ids).data(), n);
+    check::untouched(current, [&] { catalogue->finish_lookup(device); });
     check::untouched(current, [&] { catalogue.reset(); });
 
     auto smoother = check::untouched(current, [&] { return lesson::make_smoother(device, n); });

@@ -10,12 +10,19 @@ import argparse
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from source_rules import about_file, about_inputs, about_object  # noqa: E402
+
 MARK = "# course: this program could not be built"
 LIMIT = 20000  # characters of a compiler's message that are kept
+SECONDS = 300  # for a compiler; nvcc needs a few for a lesson, and more on a busy machine
+# KiB of memory, blocks of 512 bytes of a file: what a lesson needs many times over.
+LIMITS = "ulimit -c 0; ulimit -d 8388608; ulimit -f 524288"
 
 
 def not_built(program):
@@ -58,22 +65,31 @@ def read_depfile(path):
 
 def run(command):
     """What a command printed, or None when it succeeded."""
-    answer = subprocess.run(command, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if answer.returncode == 0:
+    limited = ["sh", "-c", f'{LIMITS}; exec "$@"', "sh", *command]
+    process = subprocess.Popen(limited, text=True, errors="replace", stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        printed, _ = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return f"{command[0]} did not end within {SECONDS} s"
+    if process.returncode == 0:
         return None
-    return answer.stdout.strip() or f"{command[0]} ended with code {answer.returncode}"
+    return printed.strip() or f"{command[0]} ended with code {process.returncode}"
 
 
 def compile_source(source, object_file, depfile, command):
     """Runs `command` for the source, and writes the object and what it was made of."""
     Path(object_file).unlink(missing_ok=True)
-    if not os.path.isfile(source):
-        write_depfile(depfile, object_file, [source])
-        write_failure(object_file, f"{source} is missing")
-        return
     Path(depfile).unlink(missing_ok=True)
-    error = run(command + ["-MD", "-MF", depfile, "-c", source, "-o", object_file])
-    write_depfile(depfile, object_file, [source] + [name for name in read_depfile(depfile) if name != source])
+    error = about_file(source)
+    if error is None:
+        error = run(command + ["-MD", "-MF", depfile, "-c", source, "-o", object_file])
+    inputs = [name for name in read_depfile(depfile) if name != source]
+    write_depfile(depfile, object_file, [source] + [name for name in inputs if os.path.isfile(name)])
+    # Goes before what the compiler says, which may quote that file.
+    error = about_inputs(source, inputs, command) or error
     if error is not None:
         write_failure(object_file, error)
 
@@ -82,6 +98,8 @@ def link(source, object_file, program, command):
     """Links what compile_source() made of the source, in the place of @OBJECT@."""
     Path(program).unlink(missing_ok=True)
     error = not_built(object_file)
+    if error is None:
+        error = about_object(source, object_file, [word for word in command if word.endswith(".a")])
     if error is None:
         error = run([object_file if word == "@OBJECT@" else word for word in command] + ["-o", program])
         if error is not None:

@@ -15,6 +15,7 @@ from class_folder import collect
 from gradebook import Grade, write_all
 from project import BUILD, REPOSITORY, SIM_LIBRARY_DIR, Complaint, choose_rig, lesson_named, lessons, source_of
 from run_case import DEFAULT_NODE, run_case
+from sandbox import why_not
 from scan_cases import scan
 from similarity import groups
 from student import PRISTINE
@@ -94,10 +95,23 @@ def where_text(rig, node):
     return f"{place}, on {platform.node()}, {time.strftime('%Y-%m-%d %H:%M')}"
 
 
+def tell_of_sandbox(rig):
+    """Says once when submissions are not shut off from the machine."""
+    if os.environ.get("COURSE_SANDBOX") == "off":
+        reason = "COURSE_SANDBOX=off"
+    elif rig == "gpu" and os.environ.get("COURSE_SANDBOX") != "on":
+        reason = "on real GPUs only with COURSE_SANDBOX=on"
+    else:
+        reason = why_not()
+    if reason is not None:
+        print(f"submissions run with your rights, and may use files and network: {reason}", flush=True)
+
+
 def grade_class(submissions, wanted, results, rig, node):
     """Builds and grades what has not been graded, a handful of submissions at a time."""
     open_work = [(one, lesson) for one in submissions for lesson in wanted if results.find(one, lesson) is None]
     print(f"{len(submissions)} submissions, {len(open_work)} lessons to grade", flush=True)
+    tell_of_sandbox(rig)
     library_dir = SIM_LIBRARY_DIR if rig == "sim" else real_library_dir()
     needed = ["cudart"] if rig == "sim" else []
     done = 0

@@ -11,21 +11,25 @@ import fcntl
 import json
 import os
 import secrets
+import select
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from build_submission import not_built  # noqa: E402
+from sandbox import STARTED, NotStarted, Sandbox, wanted  # noqa: E402
 
 EXIT_CODES = {"pass": 0, "fail": 1, "skip": 77}
 TRIES = 3
 DEFAULT_NODE = "h200x8"
+KEPT_OUTPUT = 100_000  # bytes of what a submission printed
+LARGEST_OUTPUT = 16 << 20  # bytes; a submission that prints more is stopped
+EXIT_RECORD_LOST = 98  # see main.cpp
 SHOWN_LINES = 12  # of what a submission printed
 SHOWN_REASONS = 3
 FIGURE_MARK = "figure: "  # see report_state.hpp
@@ -64,13 +68,58 @@ def read_record(channel, secret):
     return None
 
 
-def wait_for_end(process, seconds):
-    """True when the process ended by itself in time."""
+class Output:
+    """What a case prints: its end is kept, and how much it was."""
+
+    def __init__(self, pipe):
+        self.pipe, self.start, self.kept, self.bytes = pipe, b"", b"", 0
+        os.set_blocking(pipe, False)
+
+    def read(self):
+        """Reads what is there. False at the end of the output."""
+        try:
+            chunk = os.read(self.pipe, 1 << 20)
+        except BlockingIOError:
+            return True
+        self.bytes += len(chunk)
+        self.start = self.start or chunk[:len(STARTED)]
+        self.kept = (self.kept + chunk)[-KEPT_OUTPUT:]
+        return bool(chunk)
+
+    def read_rest(self):
+        """For when the case has ended; what another process holds open is not waited for."""
+        before = -1
+        while before != self.bytes and self.bytes <= LARGEST_OUTPUT:
+            before = self.bytes
+            self.read()
+
+    def started(self):
+        return self.start == STARTED.encode()
+
+    def text(self):
+        return self.kept.decode("utf-8", "replace").removeprefix(STARTED)
+
+
+def wait_for_end(process, output, seconds):
+    """Reads its output until it ends. Why it was not waited for any longer; None when it ended by itself."""
+    end = time.monotonic() + seconds
+    poll = select.poll()
+    ending = os.pidfd_open(process.pid)
     try:
-        process.wait(timeout=seconds)
-        return True
-    except subprocess.TimeoutExpired:
-        return False
+        poll.register(ending, select.POLLIN)
+        poll.register(output.pipe, select.POLLIN)
+        while process.poll() is None:
+            left = end - time.monotonic()
+            if left <= 0:
+                return f"did not end within {seconds:g} s: something waits for what never comes, or never ends"
+            ready = [descriptor for descriptor, _ in poll.poll(left * 1000)]
+            if output.pipe in ready and not output.read():
+                poll.unregister(output.pipe)
+            if output.bytes > LARGEST_OUTPUT:
+                return f"printed more than {LARGEST_OUTPUT >> 20} MiB"
+    finally:
+        os.close(ending)
+    return None
 
 
 def end_group(process):
@@ -82,49 +131,66 @@ def end_group(process):
     process.wait()
 
 
-def why_no_record(code, ended, seconds):
-    if not ended:
-        return f"did not end within {seconds:g} s: something waits for what never comes"
+def why_no_record(code, stopped):
+    if stopped is not None:
+        return stopped
     if code < 0:
         number = -code
         return f"crashed: signal {number} ({signal.strsignal(number) or 'unknown'})"
+    if code == EXIT_RECORD_LOST:
+        return "closed the file descriptor by which the check reports: close only what you have opened"
     return f"ended the program (exit code {code}) before the check was complete"
 
 
-def run_once(program, name, variables, seconds):
+def run_once(sandbox, name, variables, seconds):
     """One process. Returns (record without secret, what it printed)."""
     ours, theirs = socket.socketpair()
     secret = secrets.token_hex(16)
     ours.sendall(secret.encode())
     # Shut down, so that reading the secret ends there; the other direction stays open.
     ours.shutdown(socket.SHUT_WR)
-    variables = dict(variables, CHECK_RECORD_FD=str(theirs.fileno()))
-    with ours, tempfile.TemporaryFile() as output:
+    variables = dict(variables, CHECK_RECORD_FD=str(theirs.fileno()), **sandbox.variables())
+    with ours, theirs:
         process = subprocess.Popen(
-            [program, "--case", name],
+            sandbox.command(["--case", name]),
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=variables,
+            cwd=sandbox.folder(),
             pass_fds=[theirs.fileno()],
             start_new_session=True,
         )
         theirs.close()
-        try:
-            ended = wait_for_end(process, seconds)
-        finally:
-            end_group(process)
+        with process.stdout:
+            output = Output(process.stdout.fileno())
+            try:
+                stopped = wait_for_end(process, output, seconds)
+            finally:
+                end_group(process)
+            output.read_rest()
+        if sandbox.closed and not output.started():
+            raise NotStarted
         record = read_record(ours, secret)
-        output.seek(0, os.SEEK_END)
-        output.seek(max(0, output.tell() - 100_000))
-        printed = output.read().decode("utf-8", "replace")
-    code = process.returncode
-    if record is not None and record["verdict"] == "pass" and (not ended or code != 0):
-        return {"verdict": "fail", "reason": "at its end, after the check, it " + why_no_record(code, ended, seconds)}, printed
+    code = sandbox.exit_code(process.returncode)
+    if record is not None and record["verdict"] == "pass" and (stopped is not None or code != 0):
+        return {"verdict": "fail", "reason": "at its end, after the check, it " + why_no_record(code, stopped)}, output.text()
     if record is None:
-        return {"verdict": "fail", "reason": why_no_record(code, ended, seconds)}, printed
+        return {"verdict": "fail", "reason": why_no_record(code, stopped)}, output.text()
     del record["secret"]
-    return record, printed
+    return record, output.text()
+
+
+def run_contained(program, library_dir, rig, name, variables, seconds):
+    """As run_once(), in namespaces of its own where the system can make some."""
+    if wanted(rig):
+        try:
+            with Sandbox(program, library_dir, closed=True) as sandbox:
+                return run_once(sandbox, name, variables, seconds)
+        except NotStarted:
+            pass  # before any code of the submission: whoever grades is told by sandbox.why_not()
+    with Sandbox(program, library_dir, closed=False) as sandbox:
+        return run_once(sandbox, name, variables, seconds)
 
 
 def run_case(program, name, rig, library_dir, node=DEFAULT_NODE, seconds=60.0, more=None):
@@ -137,7 +203,7 @@ def run_case(program, name, rig, library_dir, node=DEFAULT_NODE, seconds=60.0, m
     else:
         variables = environment(library_dir, rig, node)
         for _ in range(TRIES):
-            result, printed = run_once(program, name, variables, seconds)
+            result, printed = run_contained(program, library_dir, rig, name, variables, seconds)
             if result["verdict"] != "inconclusive":
                 break
     record.update(result, printed=printed, seconds=round(time.monotonic() - started, 2))

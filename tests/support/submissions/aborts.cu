@@ -1,0 +1,7 @@
+#include "answer.hpp"
+
+#include <cstdlib>
+
+int answer() {
+    std::abort();
+}

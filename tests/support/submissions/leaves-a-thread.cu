@@ -1,0 +1,13 @@
+#include "answer.hpp"
+
+#include <unistd.h>
+
+#include <thread>
+
+int answer() {
+    std::thread([] {
+        for (;;)
+            pause();
+    }).detach();
+    return 42;
+}
