@@ -18,6 +18,7 @@ SYSTEM_FOLDERS = ["/usr", "/opt", "/lib", "/lib64", "/nix/store", "/gnu/store"]
 # What makes a name, as the compiler writes it, one of the check, of Catch2 or of the standard library.
 OF_THE_CHECK = re.compile(r"_Z(T[VTIS])?N[VKRO]*(5check|5Catch)")
 OF_THE_LIBRARY = re.compile(r"_Z(n[wa]|d[la]|(N[VKRO]*)?St)")
+UNDEFINED = "Uwv"  # as nm writes it; the small letters are for weak references
 OF_CUDA = re.compile(r"(cuda|cu|__cuda)[A-Z]")
 
 
@@ -82,9 +83,9 @@ def about_object(source, object_file, libraries):
     known = {name for _, name in symbols("--extern-only", *libraries)} if libraries else set()
     called = {name for _, name in symbols("--undefined-only", *libraries)} if libraries else set()
     for kind, name in symbols("--extern-only", object_file):
-        if kind == "U" and OF_THE_CHECK.match(name):
+        if kind in UNDEFINED and OF_THE_CHECK.match(name):
             return f"{source} uses {name}, which belongs to the check"
-        if kind == "U":
+        if kind in UNDEFINED:
             continue
         if kind in "TWi" and OF_CUDA.match(name):
             return f"{source} defines {name} itself: call the function of CUDA, do not replace it"

@@ -188,6 +188,10 @@ class Names(Folder):
             subprocess.run([*compiler, "-c", str(self.write(f"{name}.cpp", text)), "-o", objects[-1]], check=True)
         return about_object("own.cu", objects[1], objects[:1])
 
+    def test_weak_references_define_nothing(self):
+        weak = 'extern "C" void f() __attribute__((weak));\nvoid g() { if (f) f(); }\n'
+        self.assertIsNone(self.rule('extern "C" void f();\nvoid h() { f(); }\n', weak))
+
     def test_what_the_check_calls_is_not_replaced(self):
         check = '#include <unistd.h>\nint answer();\nvoid* f() { return new char[write(1, "", answer())]; }\n'
         write = 'extern "C" long write(int, const void*, unsigned long) { return 0; }\n'
