@@ -93,7 +93,7 @@ def processes_of(submission):
             state = (path.parent / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
         except OSError:
             continue
-        if state != "Z" and any(word.endswith(f"/runner.{submission}") for word in words):
+        if state != "Z" and os.path.join(os.path.abspath(PROGRAMS), f"runner.{submission}") == words[0]:
             found.append(path.parent.name)
     return found
 
