@@ -134,8 +134,8 @@ class Run:
 
 
 class Grader:
-    def __init__(self, build, node, workers):
-        self.library_dir, self.node = str(build / "sim" / "lib"), node
+    def __init__(self, library_dir, node, workers):
+        self.library_dir, self.node = str(library_dir), node
         self.pool = ThreadPoolExecutor(workers)
 
     def grade(self, pairs, off):
@@ -161,6 +161,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lesson", help="N-name")
     parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--library-dir", type=Path, help="folder of the simulated libcudart, if not that of the build")
     parser.add_argument("--node", default="h200x8")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     options = parser.parse_args()
@@ -172,8 +173,10 @@ def main():
         check_object, assertions = compile_check(build, options.lesson, folder)
         pairs = [(link(build, target, options.lesson, check_object, folder), case)
                  for target, failing in wrong_programs(options.lesson, cases) for case in sorted(failing)]
-        grader = Grader(build, options.node, options.workers)
+        grader = Grader(options.library_dir or build / "sim" / "lib", options.node, options.workers)
         runs = [Run(*pair, record) for pair, record in zip(pairs, grader.grade(pairs, 0)) if record["verdict"] == "fail"]
+        if not any(run.reached for run in runs):
+            sys.exit(f"no wrong answer reached an assertion: is {options.build} complete, and the simulated libcudart there?")
         print(f"{len(assertions)} assertions, {len(runs)} failures of wrong answers", flush=True)
         idle = 0
         for assertion in assertions:
