@@ -38,6 +38,7 @@ WIDTH = 80
 
 def environment(library_dir, rig, node):
     variables = dict(os.environ, MALLOC_PERTURB_="0")
+    library_dir = os.path.abspath(library_dir)  # the case starts in another folder
     former = variables.get("LD_LIBRARY_PATH")
     variables["LD_LIBRARY_PATH"] = f"{library_dir}:{former}" if former else str(library_dir)
     if rig == "sim":
