@@ -11,8 +11,8 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 from project import lessons, source_of
+from source_rules import LARGEST_SOURCE
 
-LARGEST_SOURCE = 1 << 20  # bytes of one .cu file
 LARGEST_ARCHIVE = 64 << 20  # bytes of all .cu files in one archive
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
 

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -86,7 +87,10 @@ def grade_lesson(submission, lesson, rig, node, library_dir, pool):
 
 
 def real_library_dir():
-    answer = subprocess.run(["python3", str(REPOSITORY / "checks" / "support" / "find_cuda.py")], capture_output=True, text=True)
+    finder = REPOSITORY / "checks" / "support" / "find_cuda.py"
+    answer = subprocess.run([sys.executable, str(finder)], capture_output=True, text=True)
+    if answer.returncode != 0:
+        raise Complaint(answer.stderr.strip())
     return answer.stdout.split("\n")[2]
 
 

@@ -120,7 +120,8 @@ def run(options):
     compile_targets("run-" + lesson)
     variables = dict(os.environ)
     trace = BUILD / f"timeline-{lesson}.json"
-    if options.timeline or options.svg:
+    draws = options.timeline or options.svg or options.part
+    if draws:
         if rig != "sim":
             raise Complaint("timelines are recorded on the simulated node: add --rig sim")
         trace.unlink(missing_ok=True)
@@ -132,7 +133,7 @@ def run(options):
         variables["SIM_NODE"] = node
         print(f"on the simulated node {node}\n", flush=True)
     code = subprocess.run([str(BUILD / "lessons" / lesson)], env=variables).returncode
-    if options.timeline or options.svg:
+    if draws:
         show_timeline(trace, options, f"lesson {lesson.split('-')[0]}, on {node}")
     return code
 

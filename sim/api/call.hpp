@@ -63,6 +63,16 @@ inline cudaError_t state_of(const Device& device) {
     return static_cast<cudaError_t>(device.sticky);
 }
 
+/// Hands the stream behind a handle to `body`, unless its device has died.
+template <class Body> cudaError_t with_stream(cudaStream_t handle, Body&& body) {
+    return device_call([&](Call& call) -> cudaError_t {
+        Stream* stream = find_stream(call, handle);
+        if (!stream) return cudaErrorInvalidResourceHandle;
+        if (stream->device->sticky != 0) return state_of(*stream->device);
+        return body(call, *stream);
+    });
+}
+
 /// The calling thread is busy with a call that allocates or releases, or so.
 void spend_on(Call& call, const char* what, double ns);
 

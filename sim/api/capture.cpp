@@ -8,14 +8,6 @@ using namespace sim::api;
 
 namespace {
 
-/// Hands the stream behind a handle to `body`.
-template <class Body> cudaError_t with_stream(cudaStream_t handle, Body&& body) {
-    return device_call([&](Call& call) -> cudaError_t {
-        Stream* stream = find_stream(call, handle);
-        return stream ? body(call, *stream) : cudaErrorInvalidResourceHandle;
-    });
-}
-
 /// Whether everything captured in other streams has been waited for in the one that began.
 bool is_joined(const Capture& capture) {
     const Stream& origin = *capture.streams.front();

@@ -22,16 +22,6 @@ cudaError_t create(cudaStream_t* stream, unsigned flags, int priority) {
     });
 }
 
-/// Hands the stream behind a handle to `body`.
-template <class Body> cudaError_t with_stream(cudaStream_t handle, Body&& body) {
-    return device_call([&](Call& call) -> cudaError_t {
-        Stream* stream = find_stream(call, handle);
-        if (!stream) return cudaErrorInvalidResourceHandle;
-        if (stream->device->sticky != 0) return state_of(*stream->device);
-        return body(call, *stream);
-    });
-}
-
 cudaError_t launch_host_function(cudaStream_t handle, std::function<void()> function) {
     return with_stream(handle, [&](Call& call, Stream& stream) {
         call.thread.spend(call.node.file.api.launch.of(0));
