@@ -158,11 +158,13 @@ class Student(unittest.TestCase):
         self.assertIn("./course start", self.call(student.status))
         record = {"case": "a", "lesson": "1-device-memory", "submission": "lessons", "rig": "sim", "node": "h200x8",
                   "points": 2, "verdict": "pass"}
-        checking.remember([record, dict(record, lesson="2-peer-copy", verdict="fail")])
+        checking.remember([record, dict(record, lesson="2-peer-copy", verdict="fail"),
+                           dict(record, lesson="4-zero-copy", verdict="skip")])
         text = self.call(student.status)
         self.assertIn("done  Lesson 1", text)
         self.assertIn("open  Lesson 2", text)
-        self.assertIn("0 of 2 points", text)
+        self.assertIn("0 of 2 points\n", text)
+        self.assertIn("0 of 2 points, 2 not judged", text)
         self.assertIn("check  ./course check 2", text)
 
 
