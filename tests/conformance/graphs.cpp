@@ -157,6 +157,7 @@ TEST_CASE("a capture that is not joined or that is broken gives no graph") {
     cudaGraph_t graph = nullptr;
 
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CUDA_CHECK(count_up(numbers.device, count, 1, stream));
     CUDA_CHECK(cudaEventRecord(fork, stream));
     CUDA_CHECK(cudaStreamWaitEvent(other, fork, 0));
     CUDA_CHECK(count_up(numbers.device, count, 1, other));
@@ -191,7 +192,8 @@ TEST_CASE("a graph can be built node by node") {
     CUDA_CHECK(cudaGraphAddMemcpyNode1D(&copied, graph, nullptr, 0, numbers.host, numbers.device,
                                         bytes, cudaMemcpyDeviceToHost));
     CUDA_CHECK(cudaGraphAddMemsetNode(&filled, graph, nullptr, 0, &fill));
-    CUDA_CHECK(cudaGraphAddHostNode(&called, graph, &copied, 1, &host));
+    const cudaGraphNode_t both[] = {copied, filled};
+    CUDA_CHECK(cudaGraphAddHostNode(&called, graph, both, 2, &host));
 #if CUDART_VERSION >= 13000
     CUDA_CHECK(cudaGraphAddDependencies(graph, &filled, &copied, nullptr, 1));
 #else
