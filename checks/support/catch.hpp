@@ -1,7 +1,7 @@
-/// Catch2, whichever major version this system has.
+/// Catch2 of the major version that meson.build has found.
 #pragma once
 
-#if __has_include(<catch2/catch_all.hpp>)
+#ifdef CATCH2_VERSION_3
 #include <catch2/catch_all.hpp>
 #else
 #include <catch2/catch.hpp>
