@@ -31,7 +31,7 @@ def output_of(program, library_dir, node):
 
 def with_block(text, node, output):
     """The page with `output` in its block; None when there is no such block."""
-    block = re.compile(rf"(On\sthe\ssimulated\snode\s`{re.escape(node)}`:\n\n```\n).*?(\n```\n)", re.DOTALL)
+    block = re.compile(rf"([Oo]n\sthe\ssimulated\snode\s`{re.escape(node)}`:\n\n```\n).*?(\n```\n)", re.DOTALL)
     return block.sub(lambda match: match[1] + output + match[2], text, count=1) if block.search(text) else None
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 WIDTH = 80
 LABEL = 14
-LONG_GAP = 5.0  # ms
+LONG_GAP = 0.4  # of the longest gap
+NO_GAP = 0.02  # of the whole time
 SPARSE = ":"
 # category -> (row of its GPU, character, colour class)
 KINDS = {
@@ -75,16 +76,17 @@ def part_of(spans, begin, end):
 
 
 def last_phase(spans):
-    """What the GPUs do last, since they had nothing to do for a while: what a program measures comes after what it
-    prepares. All of it when the GPUs do nothing."""
+    """What the GPUs do after the last of their long gaps: what a program measures comes after what it prepares. All
+    of it when the GPUs do nothing."""
     work = union([span for span in spans if span.owner != "host"])
     if not work:
         return spans
-    begin = work[0][0]
-    for former, later in zip(work, work[1:]):
-        if later[0] - former[1] > LONG_GAP:
-            begin = later[0]
-    return part_of(spans, begin, work[-1][1])
+    gaps = [(later[0] - former[1], later[0]) for former, later in zip(work, work[1:])]
+    whole = work[-1][1] - work[0][0]
+    longest = max((gap for gap, _ in gaps), default=0.0)
+    if longest < NO_GAP * whole:
+        return part_of(spans, work[0][0], work[-1][1])
+    return part_of(spans, max(end for gap, end in gaps if gap >= LONG_GAP * longest), work[-1][1])
 
 
 def rows_of(spans):

@@ -70,6 +70,7 @@ double seconds_to_move_bytes_of_a_step() {
     const Stream stream;
     float* memory = nullptr;
     CUDA_CHECK(cudaMalloc(&memory, 2 * bytes));
+    CUDA_CHECK(cudaMemset(memory, 0, 2 * bytes));
     CUDA_CHECK(cudaDeviceSynchronize());
     Stopwatch stopwatch(0);
     for (int half = 0; half < 5; ++half) {
@@ -105,6 +106,7 @@ std::size_t wrong_cells_of_snapshot() {
     const Stream stream;
     float* other_data = nullptr;
     CUDA_CHECK(cudaMalloc(&other_data, bytes));
+    CUDA_CHECK(cudaMemset(other_data, 0, bytes));
     const PinnedFloats other_result(cells);
     const PinnedFloats snapshot(small_cells);
 

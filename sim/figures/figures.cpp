@@ -50,8 +50,9 @@ public:
                 [calls](double seconds) { return seconds * 1e6 / calls; });
     }
 
-    void rate(const std::string& name, std::size_t bytes, const std::function<void()>& action) {
-        measure(name, "GB/s", action, {},
+    void rate(const std::string& name, std::size_t bytes, const std::function<void()>& action,
+              const std::function<void()>& undo = {}) {
+        measure(name, "GB/s", action, undo,
                 [bytes](double seconds) { return static_cast<double>(bytes) / seconds / 1e9; });
     }
 
@@ -103,8 +104,14 @@ void measure_copies(Table& table) {
         const auto copy = [](void* to, const void* from, std::size_t bytes) {
             return [=] { CUDA_CHECK(cudaMemcpy(to, from, bytes, cudaMemcpyDefault)); };
         };
-        table.rate("H2D pageable" + label, size, copy(on_gpu.get(), pageable.data(), size));
-        table.rate("D2H pageable" + label, size, copy(pageable.data(), on_gpu.get(), size));
+        const auto upload = copy(on_gpu.get(), pageable.data(), size);
+        const auto download = copy(pageable.data(), on_gpu.get(), size);
+        table.rate("H2D pageable" + label, size, upload);
+        table.rate("D2H pageable" + label, size, download);
+        // Memory that has just been written is not in the cache of every core, as it is when the
+        // same bytes are sent again and again.
+        table.rate("H2D pageable" + label + ", in turn with D2H", size, upload, download);
+        table.rate("D2H pageable" + label + ", in turn with H2D", size, download, upload);
         table.rate("H2D pinned" + label, size, copy(on_gpu.get(), pinned.get(), size));
         table.rate("D2H pinned" + label, size, copy(pinned.get(), on_gpu.get(), size));
         const auto other = device_memory(size);

@@ -17,16 +17,19 @@ their distance from the thresholds, as a Markdown table. Exit code 1 when any ve
 
 import argparse
 import json
+import os
 import platform
+import re
 import subprocess
 import sys
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
 from gate import read_answer
-from grading import REPOSITORY, grade, one_line
+from grading import REPOSITORY, one_line, run_case
 from scan_cases import scan
 
 
@@ -51,11 +54,12 @@ def starters_and_solutions(build, kind, lesson, cases):
     return [Graded(kind, lesson, build / "checks" / f"{folder}.{lesson}", cases, failing)]
 
 
-def answers(build, lesson, cases):
+def answers(build, lesson, cases, meant_only):
     for path in sorted((REPOSITORY / "tests" / "answers" / lesson).glob("*.cu")):
         answer = read_answer(path)
         program = build / "tests" / "gate" / f"answer.{lesson}.{path.stem}"
-        yield Graded("answers", lesson, program, cases, answer.failing, answer.others_may_fail, not answer.right)
+        asked = [case for case in cases if case.name in answer.failing] if meant_only and not answer.right else cases
+        yield Graded("answers", lesson, program, asked, answer.failing, answer.others_may_fail, not answer.right)
 
 
 def wrong_verdicts(graded, records, seen):
@@ -72,7 +76,7 @@ def wrong_verdicts(graded, records, seen):
 
 def cannot_be_seen(graded, records):
     """Whether this machine skips every case that a wrong answer fails."""
-    return graded.needs_failure and all(records[name]["verdict"] == "skip" for name in graded.failing)
+    return graded.needs_failure and all(records.get(name, {}).get("verdict") == "skip" for name in graded.failing)
 
 
 class Figures:
@@ -87,7 +91,8 @@ class Figures:
             for figure in record.get("figures", []):
                 if figure["value"] is None or not figure["reference"]:
                     continue
-                key = (lesson, name, figure["name"])
+                # A bound that was measured in this run is no part of the name.
+                key = (lesson, name, re.sub(r" \(bound [^)]*\)", "", figure["name"]))
                 self.shares[key].append(figure["value"] / figure["reference"])
                 self.last[key] = figure
 
@@ -115,16 +120,36 @@ def machine(rig, node):
     return f"{len(names)} x {names[0]}" if names else "unknown GPUs"
 
 
-def grade_once(graded, options, timed):
-    """Cases that measure time run one after the other; all others several at a time."""
-    library_dir = options.build / "sim" / "lib" if options.rig == "sim" else options.library_dir
-    quick = [case for case in graded.cases if (graded.lesson, case.name) not in timed]
-    slow = [case for case in graded.cases if (graded.lesson, case.name) in timed]
-    records = {}
-    for cases, workers in (quick, None if options.rig == "sim" else 6), (slow, None if options.rig == "sim" else 1):
-        if cases:
-            records.update(grade(graded.program, cases, str(library_dir), options.node, options.rig, workers))
-    return records
+def grade_round(programs, options, timed, until):
+    """Yields (graded, records) for each program. Cases that measure time run one after the other, after all
+    others, which run several at a time. Ends early at `until`."""
+    library_dir = str(options.build / "sim" / "lib" if options.rig == "sim" else options.library_dir)
+    quick, slow = [], []
+    for graded in programs:
+        for case in graded.cases:
+            alone = options.rig == "gpu" and (graded.lesson, case.name) in timed
+            (slow if alone else quick).append((graded, case))
+
+    def run(job):
+        graded, case = job
+        if time.monotonic() >= until:
+            return graded, None
+        return graded, run_case(graded.program, case.name, options.rig, library_dir, options.node, 60.0)
+
+    records = defaultdict(dict)
+    stopped = 0
+    for jobs, workers in (quick, options.workers), (slow, 1):
+        with ThreadPoolExecutor(workers) as pool:
+            for number, (graded, record) in enumerate(pool.map(run, jobs), 1):
+                if record is None:
+                    stopped += 1
+                    continue
+                records[graded][record["case"]] = record
+                if number % 200 == 0:
+                    print(f"{number} of {len(jobs)} cases, {workers} at a time", file=sys.stderr, flush=True)
+    if stopped:
+        print(f"stopped before {stopped} of {len(quick) + len(slow)} cases")
+    return records.items()
 
 
 def comparable(records):
@@ -141,6 +166,8 @@ def main():
     parser.add_argument("--library-dir", default="/usr/local/cuda/lib64", help="folder of the real libcudart")
     parser.add_argument("--node", default="h200x8")
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="cases at a time that measure no time")
+    parser.add_argument("--meant-only", action="store_true", help="ask wrong answers only the cases meant for them")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="grade nothing more after this time")
     parser.add_argument("--lessons", default="123456", help="digits")
     parser.add_argument("--save", type=Path, help="file for the verdicts of the last round")
@@ -148,45 +175,45 @@ def main():
     parser.add_argument("--out", type=Path, help="file for the table and the counts, in Markdown")
     options = parser.parse_args()
 
+    seen = json.loads(options.expect.read_text(encoding="utf-8")) if options.expect else {"verdicts": {}}
     programs = []
-    timed = set()
+    timed = set(map(tuple, seen.get("timed", [])))
     for path in sorted((REPOSITORY / "checks").glob("[0-9]-*.cpp")):
         if path.stem[0] not in options.lessons:
             continue
         cases = scan(path)
         for kind in sorted(options.what, key=KINDS.index):
-            programs += answers(options.build, path.stem, cases) if kind == "answers" else \
+            programs += answers(options.build, path.stem, cases, options.meant_only) if kind == "answers" else \
                 starters_and_solutions(options.build, kind, path.stem, cases)
-        if options.rig == "gpu":  # nothing is known yet: one after the other
+        if not options.expect:  # nothing is known yet: one after the other
             timed |= {(path.stem, case.name) for case in cases}
 
-    seen = json.loads(options.expect.read_text(encoding="utf-8")) if options.expect else {}
     verdicts = {}
     started = time.monotonic()
+    until = started + options.seconds
     figures, wrong, unseen, judged, rounds = Figures(), [], set(), 0, 0
     first = {}
-    while rounds < options.rounds and time.monotonic() - started < options.seconds:
-        for number, graded in enumerate(programs, 1):
-            if time.monotonic() - started >= options.seconds:
-                print(f"stopped before program {number} of {len(programs)}")
-                break
-            records = grade_once(graded, options, timed)
+    while rounds < options.rounds and time.monotonic() < until:
+        measuring = set()
+        for graded, records in grade_round(programs, options, timed, until):
             judged += sum(record["verdict"] in ("pass", "fail") for record in records.values())
-            for line in wrong_verdicts(graded, records, seen):
+            for line in wrong_verdicts(graded, records, seen["verdicts"]):
                 wrong.append(line)
                 print(f"round {rounds + 1}: {line}", flush=True)
             verdicts[graded.name()] = {name: record["verdict"] for name, record in records.items()}
             if cannot_be_seen(graded, records):
                 unseen.add(graded.name())
+            measuring |= {(graded.lesson, name) for name, record in records.items() if record.get("figures")}
             if graded.kind == "solutions":
                 figures.add(graded.lesson, records)
-                timed = {key for key in timed if key[0] != graded.lesson} | {
-                    (graded.lesson, name) for name, record in records.items() if record.get("figures")}
             if options.rig == "sim" and comparable(records) != first.setdefault(graded.program, comparable(records)):
                 wrong.append(f"{graded.name()} is judged differently from round to round")
                 print(wrong[-1], flush=True)
+        if not options.expect:
+            timed = measuring
         rounds += 1
-        print(f"round {rounds} of {options.rounds}: {time.monotonic() - started:.0f} s, {len(wrong)} wrong verdicts", flush=True)
+        print(f"round {rounds} of {options.rounds}: {time.monotonic() - started:.0f} s, {len(wrong)} wrong verdicts",
+              flush=True)
 
     text = (f"{rounds} rounds of {len(programs)} programs on {machine(options.rig, options.node)}, "
             f"{time.strftime('%Y-%m-%d')}: {judged} verdicts, {len(wrong)} of them wrong.\n")
@@ -196,7 +223,8 @@ def main():
         text += f"\n{figures.table()}\n"
     print(text)
     if options.save:
-        options.save.write_text(json.dumps(verdicts, indent=1), encoding="utf-8")
+        saved = {"timed": sorted(timed), "verdicts": verdicts}
+        options.save.write_text(json.dumps(saved, indent=1), encoding="utf-8")
     if options.out:
         options.out.write_text(text, encoding="utf-8")
     return 1 if wrong else 0
