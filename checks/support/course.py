@@ -9,7 +9,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import instructor  # noqa: E402
 import student  # noqa: E402
 import timeline  # noqa: E402
-from project import Complaint  # noqa: E402
+from project import REPOSITORY, Complaint  # noqa: E402
+
+DOCTOR = REPOSITORY / "doctor"
 
 
 def add(commands, name, function, help_text, example):
@@ -22,6 +24,19 @@ def add(commands, name, function, help_text, example):
 def add_place(parser):
     parser.add_argument("--rig", choices=["gpu", "sim"], help="real GPUs or the simulated node (default: real ones if there are)")
     parser.add_argument("--node", metavar="NAME", help="simulated node, a name from sim/nodes")
+
+
+def add_doctor(commands):
+    sys.path.insert(0, str(DOCTOR))
+    import command
+
+    doctor = add(commands, "doctor", command.doctor, "measure every data path of this machine and judge it, or judge a program by its timeline",
+                 "./course doctor --html doctor.html, or ./course doctor --program ./solver input.txt")
+    doctor.add_argument("--json", metavar="FILE", help="all figures and verdicts")
+    doctor.add_argument("--html", metavar="FILE", help="a page with the figures between GPUs as heat maps")
+    add_place(doctor)
+    doctor.add_argument("--program", metavar="COMMAND", nargs=argparse.REMAINDER,
+                        help="judge what this command does instead; the last option, all that follows belongs to the command")
 
 
 def command_line():
@@ -58,6 +73,9 @@ def command_line():
 
     reset = add(commands, "reset", student.reset, "restore a lesson's starter, and keep the old file beside it", "./course reset 3")
     reset.add_argument("lesson", metavar="N")
+
+    if DOCTOR.is_dir():
+        add_doctor(commands)
 
     grade = add(commands, "grade", instructor.grade, "grade a class: a folder of folders, zip and tar files",
                 "./course grade class/ --rig gpu")

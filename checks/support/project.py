@@ -1,5 +1,6 @@
 """What the course consists of, and what this machine has."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 SUPPORT = Path(__file__).resolve().parent
 sys.path.insert(0, str(SUPPORT))
+from run_case import DEFAULT_NODE  # noqa: E402
 
 REPOSITORY = SUPPORT.parents[1]
 BUILD = REPOSITORY / "build"
@@ -62,3 +64,18 @@ def choose_rig(rig, node):
     if rig == "gpu" and node:
         raise Complaint("--node chooses a simulated node, so it does not go with --rig gpu")
     return rig or ("sim" if node else best_rig())
+
+
+def node_of(node):
+    """The simulated node that is meant."""
+    return node or os.environ.get("SIM_NODE") or DEFAULT_NODE
+
+
+def environment_of(rig, node):
+    """The environment in which a program finds the runtime of a rig."""
+    variables = dict(os.environ)
+    if rig == "sim":
+        former = variables.get("LD_LIBRARY_PATH")
+        variables["LD_LIBRARY_PATH"] = f"{SIM_LIBRARY_DIR}:{former}" if former else str(SIM_LIBRARY_DIR)
+        variables["SIM_NODE"] = node_of(node)
+    return variables

@@ -1,18 +1,18 @@
 """The commands of whoever takes the course."""
 
 import json
-import os
 import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import recording
 import timeline
 from builder import compile_targets, configure, meson
 from checking import grade, in_order, read_progress, remember
-from project import BUILD, REPOSITORY, SIM_LIBRARY_DIR, Complaint, best_rig, choose_rig, lesson_named, lessons, source_of
-from run_case import DEFAULT_NODE
+from project import (BUILD, REPOSITORY, Complaint, best_rig, choose_rig, environment_of, lesson_named, lessons, node_of,
+                     source_of)
 from table import all_passed, print_lesson, print_next_step, print_total, row, title
 
 HINTS = BUILD / "course-hints.json"
@@ -118,23 +118,15 @@ def run(options):
     rig = choose_rig(options.rig, options.node)
     configure()
     compile_targets("run-" + lesson)
-    variables = dict(os.environ)
-    trace = BUILD / f"timeline-{lesson}.json"
-    draws = options.timeline or options.svg or options.part
-    if draws:
-        if rig != "sim":
-            raise Complaint("timelines are recorded on the simulated node: add --rig sim")
-        trace.unlink(missing_ok=True)
-        variables["SIM_TRACE"] = str(trace)
+    place = f"the simulated node {node_of(options.node)}" if rig == "sim" else "real GPUs"
+    program = [str(BUILD / "lessons" / lesson)]
     if rig == "sim":
-        node = options.node or os.environ.get("SIM_NODE") or DEFAULT_NODE
-        former = os.environ.get("LD_LIBRARY_PATH")
-        variables["LD_LIBRARY_PATH"] = f"{SIM_LIBRARY_DIR}:{former}" if former else str(SIM_LIBRARY_DIR)
-        variables["SIM_NODE"] = node
-        print(f"on the simulated node {node}\n", flush=True)
-    code = subprocess.run([str(BUILD / "lessons" / lesson)], env=variables).returncode
-    if draws:
-        show_timeline(trace, options, f"lesson {lesson.split('-')[0]}, on {node}")
+        print(f"on {place}\n", flush=True)
+    if not (options.timeline or options.svg or options.part):
+        return subprocess.run(program, env=environment_of(rig, options.node)).returncode
+    trace = BUILD / f"timeline-{lesson}.json"
+    code = recording.run(program, rig, options.node, trace)
+    show_timeline(trace, options, f"lesson {lesson.split('-')[0]}, on {place}")
     return code
 
 
