@@ -98,6 +98,7 @@ void Pool::join_with_next(Blocks::iterator block) {
         a.freed_by = b.freed_by;
         a.freed_in = b.freed_in;
     }
+    a.bytes = a.room + b.bytes; // work that was issued before may still use both
     a.room += b.room;
     blocks_.erase(next);
 }

@@ -72,6 +72,14 @@ int make(const char* mistake) {
         cudaFreeAsync(memory, nullptr);
         return write_on(0, memory);
     }
+    if (is("used-then-freed-pool")) { // no mistake: both are freed in the order of the stream
+        int* first = pool_memory_of(0, 1 << 20);
+        int* second = pool_memory_of(0, 512);
+        write_one<<<1, 1>>>(second, 0);
+        cudaFreeAsync(second, nullptr);
+        cudaFreeAsync(first, nullptr);
+        return cudaDeviceSynchronize();
+    }
     if (is("host-read")) return *memory_of(1, 4096);
     if (is("instruction")) {
         load_matrix<<<1, 32>>>(memory_of(0, 4096));

@@ -65,6 +65,9 @@ class Messages(unittest.TestCase):
         self.check("freed-pool", 0, "warning", "pool memory that is not allocated",
                    "freed by cudaFreeAsync")
 
+    def test_pool_memory_that_is_freed_behind_its_use_is_no_mistake(self):
+        self.assertEqual(self.check("used-then-freed-pool", 0).stderr, "")
+
     def test_write_behind_an_allocation_is_a_warning_only(self):
         self.check("behind", 0, "warning", "4 bytes past the end of an allocation of 4 KiB",
                    "a real GPU does not notice")
