@@ -15,7 +15,7 @@ from pathlib import Path
 
 WIDTH = 80
 LABEL = 14
-LONG_GAP = 0.4  # of the longest gap
+LONG_GAP = 0.2  # of the longest gap
 NO_GAP = 0.02  # of the whole time
 SPARSE = ":"
 # category -> (row of its GPU, character, colour class)

@@ -15,7 +15,7 @@ using lesson::Reading;
 using lesson::Sink;
 using lesson::Source;
 
-constexpr std::size_t lanes_per_gpu = 2;
+constexpr std::size_t lanes_per_gpu = 3;
 constexpr unsigned threads = 256;
 
 unsigned blocks_for(std::size_t count) {
@@ -73,7 +73,7 @@ void keep_pool_memory(int device) {
 }
 
 /// A place on a GPU for one chunk, and what the GPU needs to work on it. Two lanes on a GPU make a
-/// double buffer.
+/// double buffer; with a third, one chunk can come up, one be worked on and one go down at once.
 struct Lane {
     Lane(int device, const std::vector<Reading>& sensor, std::size_t chunk)
         : device(device), thresholds(make_device_array<Reading>(sensor.size())),

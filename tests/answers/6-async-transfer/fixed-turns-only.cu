@@ -2,9 +2,9 @@
 // fails at least: one GPU: every result comes, whatever the length; one GPU: slow copies mix
 // nothing up; one GPU: slow kernels mix nothing up; one GPU: the levels are right for every
 // length; one GPU: copies go to and from pinned memory; one GPU: a run waits for its own work
-// only; one GPU: copies hide behind kernels; all GPUs: the steps are right for whole chunks; all
-// GPUs: the steps are right for every length; all GPUs: slow copies mix nothing up; all GPUs: a
-// run waits for its own work only; all GPUs: the combined path keeps its pace
+// only; one GPU: copies hide behind kernels; all GPUs: the steps are right for every length; all
+// GPUs: slow copies mix nothing up; all GPUs: a run waits for its own work only; all GPUs: the
+// combined path keeps its pace
 #include "async-transfer.hpp"
 
 #include "common/cuda_check.hpp"

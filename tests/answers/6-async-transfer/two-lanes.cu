@@ -1,4 +1,4 @@
-// right: three lanes on each GPU
+// right: two lanes on each GPU, a plain double buffer
 #include "async-transfer.hpp"
 
 #include "common/cuda_check.hpp"
@@ -16,7 +16,7 @@ using lesson::Reading;
 using lesson::Sink;
 using lesson::Source;
 
-constexpr std::size_t lanes_per_gpu = 3;
+constexpr std::size_t lanes_per_gpu = 2;
 constexpr unsigned threads = 256;
 
 unsigned blocks_for(std::size_t count) {
@@ -73,8 +73,8 @@ void keep_pool_memory(int device) {
     CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
 }
 
-/// A place on a GPU for one chunk, and what the GPU needs to work on it. Three lanes on a GPU
-/// let all three stages go on at once.
+/// A place on a GPU for one chunk, and what the GPU needs to work on it. Two lanes on a GPU make a
+/// double buffer.
 struct Lane {
     Lane(int device, const std::vector<Reading>& sensor, std::size_t chunk)
         : device(device), thresholds(make_device_array<Reading>(sensor.size())),
