@@ -23,7 +23,7 @@ from student import PRISTINE
 
 WEIGHTS = REPOSITORY / "checks" / "weights.json"
 AT_ONCE = 20  # submissions that are built before they are graded
-LEFT_OUT = ["solutions", "tests", ".ci"]  # of the students' edition
+LEFT_OUT = ["solutions", "slides", "tests", ".ci"]  # of the students' edition
 
 
 def read_weights():
@@ -196,5 +196,5 @@ def export(options):
         kept = target / PRISTINE.name / source_of(lesson)
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(REPOSITORY / "lessons" / source_of(lesson), kept)
-    print(f"the students' edition is in {target}: without solutions/ and tests/")
+    print(f"the students' edition is in {target}: without solutions/, slides/ and tests/")
     return 0

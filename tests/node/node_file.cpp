@@ -101,9 +101,9 @@ TEST_CASE("a wrong node file gives one sentence with file and line") {
         {"multiprocessors =", "multiprocesors =", "the key gpu.multiprocessors is missing"},
         {"[host]", "[host]\ncolour = 1", "unknown key host.colour"},
         {"link = \"nvlink\"", "link = \"rope\"", "peer.link must be"},
-        {"query_us = 1", "query_us = 0", "api.query_us must be above zero"},
-        {"malloc_us = 48", "malloc_us = -1", "api.malloc_us must not be negative"},
-        {"both_ways_gb_per_s = 102", "both_ways_gb_per_s = 50", "less than either direction"},
+        {"query_us = ", "query_us = 0 # ", "api.query_us must be above zero"},
+        {"\nmalloc_us = ", "\nmalloc_us = -", "api.malloc_us must not be negative"},
+        {"both_ways_gb_per_s = ", "both_ways_gb_per_s = 50 # ", "less than either direction"},
         {"\"9.0\"", "\"new\"", "gpu.compute_capability must look like"},
     };
     for (const Wrong& one : wrong) {
