@@ -133,11 +133,13 @@ def text(report, lines):
 STYLE = """
 :root { color-scheme: light dark; --text: #1d2127; --back: #fff; --line: #d5d9df; --soft: #f3f4f6; }
 @media (prefers-color-scheme: dark) { :root { --text: #e6e8eb; --back: #16181d; --line: #3a3f47; --soft: #22252c; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
+.tables { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: flex-start; }
 table { border-collapse: collapse; margin: 0 0 2rem; } caption { text-align: left; font-weight: 600; padding: .4rem 0; }
 th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: right; vertical-align: top; }
 th { background: var(--soft); } .words td, .words th { text-align: left; }
-.heat td { min-width: 3.2rem; color: #111; } .heat td.none { color: var(--text); }
+.heat { font-size: .8rem; } .heat th, .heat td { padding: .15rem .35rem; }
+.heat td { min-width: 1.8rem; color: #111; } .heat td.none { color: var(--text); }
 .verdict { font-weight: 700; } .fault { color: #b3261e; } .mind { color: #8a5a00; } .fine { color: #1b6e3c; }
 @media (prefers-color-scheme: dark) { .fault { color: #ff8a80; } .mind { color: #f2c14e; } .fine { color: #7fd6a0; } }
 """
@@ -189,7 +191,7 @@ def page(report, lines):
     return (f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
             f"<title>{html.escape(title)}</title><style>{STYLE}</style><h1>Data paths</h1><p>{html.escape(title)}</p>"
             f"<p>{html.escape(summary(lines))}.</p>"
+            f"<div class='tables'><table><caption>Host and GPU, GB/s (1e9 bytes)</caption>{head}{rows(GPU_COLUMNS)}</table>"
+            f"<table><caption>Allocating 64 MiB, us</caption>{head}{rows(TIME_COLUMNS)}</table></div><div class='tables'>{maps}</div>"
             f"<table class='words'><caption>Checklist</caption><tr><th>verdict</th><th></th><th>signal</th><th>figure</th><th>cause</th><th>remedy</th></tr>"
-            f"{checks}</table>"
-            f"<table><caption>Host and GPU, GB/s (1e9 bytes)</caption>{head}{rows(GPU_COLUMNS)}</table>"
-            f"<table><caption>Allocating 64 MiB, us</caption>{head}{rows(TIME_COLUMNS)}</table>{maps}</html>\n")
+            f"{checks}</table></html>\n")

@@ -22,7 +22,7 @@ from similarity import groups
 from student import PRISTINE
 
 WEIGHTS = REPOSITORY / "checks" / "weights.json"
-AT_ONCE = 20  # submissions that are built before they are graded
+AT_ONCE = 20  # files that are built before they are graded
 LEFT_OUT = ["solutions", "slides", "tests", ".ci"]  # of the students' edition
 
 
@@ -111,10 +111,24 @@ def tell_of_sandbox(rig):
         print(f"submissions run with your rights, and may use files and network: {reason}", flush=True)
 
 
+def equal_files(work, results):
+    """Lists of (submission, lesson) whose files are the same, byte for byte: untouched starters above all."""
+    groups_of_equals = {}
+    for one, lesson in work:
+        groups_of_equals.setdefault((lesson, results.key(one, lesson)), []).append((one, lesson))
+    return list(groups_of_equals.values())
+
+
+def renamed(records, submission):
+    return [dict(record, submission=submission.name) for record in records]
+
+
 def grade_class(submissions, wanted, results, rig, node):
-    """Builds and grades what has not been graded, a handful of submissions at a time."""
-    open_work = [(one, lesson) for one in submissions for lesson in wanted if results.find(one, lesson) is None]
-    print(f"{len(submissions)} submissions, {len(open_work)} lessons to grade", flush=True)
+    """Builds and grades what has not been graded, a handful at a time, and equal files once."""
+    work = [(one, lesson) for one in submissions for lesson in wanted if results.find(one, lesson) is None]
+    open_work = equal_files(work, results)
+    different = f", {len(open_work)} of them different" if len(open_work) < len(work) else ""
+    print(f"{len(submissions)} submissions, {len(work)} lessons to grade{different}", flush=True)
     tell_of_sandbox(rig)
     library_dir = SIM_LIBRARY_DIR if rig == "sim" else real_library_dir()
     needed = ["cudart"] if rig == "sim" else []
@@ -122,13 +136,16 @@ def grade_class(submissions, wanted, results, rig, node):
     with ThreadPoolExecutor(1 if rig == "gpu" else os.cpu_count()) as pool:
         for first in range(0, len(open_work), AT_ONCE):
             part = open_work[first:first + AT_ONCE]
-            compile_targets(*(f"{one.name}.{lesson}" for one, lesson in part), *needed)
-            for one, lesson in part:
-                show(f"graded {done} of {len(open_work)}: {one.name}, lesson {lesson.split('-')[0]}")
-                results.keep(one, lesson, grade_lesson(one, lesson, rig, node or DEFAULT_NODE, library_dir, pool))
-                done += 1
+            compile_targets(*(f"{one.name}.{lesson}" for (one, lesson), *_ in part), *needed)
+            for equals in part:
+                one, lesson = equals[0]
+                show(f"graded {done} of {len(work)}: {one.name}, lesson {lesson.split('-')[0]}")
+                records = grade_lesson(one, lesson, rig, node or DEFAULT_NODE, library_dir, pool)
+                for other, _ in equals:
+                    results.keep(other, lesson, renamed(records, other))
+                done += len(equals)
             show("")
-            print(f"graded {done} of {len(open_work)}", flush=True)
+            print(f"graded {done} of {len(work)}", flush=True)
 
 
 def alike(submissions, wanted):

@@ -215,6 +215,7 @@ template <class T> cudaError_t list(const std::vector<T>& found, T* room, std::s
 
 std::vector<cudaGraphNode_t> handles_of(const std::vector<GraphNode*>& nodes) {
     std::vector<cudaGraphNode_t> handles;
+    handles.reserve(nodes.size());
     for (GraphNode* node : nodes)
         handles.push_back(handle_of(node));
     return handles;

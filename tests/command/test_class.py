@@ -123,6 +123,17 @@ class Class(unittest.TestCase):
         self.write(f"alice/{PINNED}", "second")
         self.assertIsNone(results().find(self.collect()["alice"], "3-pinned-memory"))
 
+    def test_equal_files_are_graded_once(self):
+        for name, text in (("alice", "same"), ("bob", "same"), ("carol", "other")):
+            self.write(f"{name}/{PINNED}", text)
+        found = self.collect()
+        results = instructor.Results(self.folder / "graded", "sim", "h200x8")
+        work = [(found[name], lesson) for name in found for lesson in ("3-pinned-memory", "2-peer-copy")]
+        graded = [sorted(one.name for one, _ in equals) for equals in instructor.equal_files(work, results)]
+        self.assertEqual(sorted(graded), [["alice", "bob"], ["alice", "bob", "carol"], ["carol"]])
+        records = instructor.renamed([{"case": "a", "submission": "alice"}], found["bob"])
+        self.assertEqual(records, [{"case": "a", "submission": "bob"}])
+
 
 class Gradebook(unittest.TestCase):
     def setUp(self):
