@@ -138,7 +138,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var
 table { border-collapse: collapse; margin: 0 0 2rem; } caption { text-align: left; font-weight: 600; padding: .4rem 0; }
 th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: right; vertical-align: top; }
 th { background: var(--soft); } .words td, .words th { text-align: left; }
-.heat { font-size: .8rem; } .heat th, .heat td { padding: .15rem .35rem; }
+.heat { font-size: .76rem; } .heat th, .heat td { padding: .15rem .35rem; }
 .heat td { min-width: 1.8rem; color: #111; } .heat td.none { color: var(--text); }
 .verdict { font-weight: 700; } .fault { color: #b3261e; } .mind { color: #8a5a00; } .fine { color: #1b6e3c; }
 @media (prefers-color-scheme: dark) { .fault { color: #ff8a80; } .mind { color: #f2c14e; } .fine { color: #7fd6a0; } }

@@ -17,6 +17,7 @@ from table import all_passed, print_lesson, print_next_step, print_total, row, t
 
 HINTS = BUILD / "course-hints.json"
 PRISTINE = REPOSITORY / ".starters"  # in editions without a history: see instructor.export()
+COURSE_ITSELF = ["course", "checks", "common", "lessons/README.md"]  # what no student has a reason to change
 
 
 def done(records):
@@ -183,10 +184,11 @@ def starter_text(file):
     kept = PRISTINE / file
     if kept.is_file():
         return kept.read_bytes()
-    for revision in ("origin/HEAD", "HEAD"):
-        answer = subprocess.run(["git", "show", f"{revision}:lessons/{file}"], cwd=REPOSITORY, capture_output=True)
-        if answer.returncode == 0:
-            return answer.stdout
+    # The newest commit that changed the course itself has no student's work in it, whatever was committed since.
+    log = subprocess.run(["git", "log", "-1", "--format=%H", "--", *COURSE_ITSELF], cwd=REPOSITORY, capture_output=True, text=True)
+    answer = subprocess.run(["git", "show", f"{log.stdout.strip()}:lessons/{file}"], cwd=REPOSITORY, capture_output=True)
+    if log.stdout.strip() and answer.returncode == 0:
+        return answer.stdout
     raise Complaint(f"neither .starters/ nor git has the first lessons/{file}: take it from a fresh copy of the course")
 
 

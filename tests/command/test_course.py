@@ -5,6 +5,7 @@ import argparse
 import contextlib
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "checks" / "support"))
 import checking  # noqa: E402
+import project  # noqa: E402
 import student  # noqa: E402
 import table  # noqa: E402
 
@@ -153,6 +155,28 @@ class Student(unittest.TestCase):
             self.assertEqual(file.read_text(), "the starter\n")
             self.assertEqual(file.with_suffix(f".cu.{number}").read_text(), f"my work {number}\n")
         self.assertIn("already", self.call(student.reset, lesson="3"))
+
+    def test_reset_finds_the_starter_behind_the_students_own_commits(self):
+        def git(*words):
+            subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words], cwd=self.folder, check=True, capture_output=True)
+
+        shutil.rmtree(self.folder / ".starters")
+        file = self.folder / "lessons" / "3-pinned-memory" / "pinned-memory.cu"
+        starter = file.read_text()
+        (self.folder / "course").write_text("the course itself\n")
+        git("init")
+        git("add", ".")
+        git("commit", "-m", "the course")
+        for number in [1, 2]:
+            file.write_text(f"my work {number}\n")
+            git("commit", "-am", "my work")
+        self.call(student.reset, lesson="3")
+        self.assertEqual(file.read_text(), starter)
+
+    def test_reset_says_so_when_there_is_no_starter(self):
+        shutil.rmtree(self.folder / ".starters")
+        with self.assertRaisesRegex(project.Complaint, "fresh copy"):
+            self.call(student.reset, lesson="3")
 
     def test_status_tells_what_comes_next(self):
         self.assertIn("./course start", self.call(student.status))
