@@ -125,7 +125,7 @@ def judge_program(options, rig):
         found = [vars(finding) for finding in program.judge(spans)]
         write(options.json, json.dumps({"whole_ms": max(span.end for span in spans), "findings": found}, indent=1))
     print()
-    for line in [*timeline.draw(spans), "", *program.text(spans)]:
+    for line in [*timeline.draw(spans), "", *program.text(spans), *timeline.unused(trace)]:
         print(line)
     print(f"\nIn full, for ui.perfetto.dev: {trace}")
     return code

@@ -7,6 +7,7 @@
 // changes.
 #include <cuda_runtime_api.h>
 #include <cupti.h>
+#include <dlfcn.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -173,20 +174,35 @@ std::string quoted(std::string_view text) {
     return result + '"';
 }
 
+/// How many GPUs the program could use; 0 when the driver does not tell.
+int visible_gpus() {
+    void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD); // the one that loaded us
+    auto* get_count =
+        driver ? reinterpret_cast<CUresult (*)(int*)>(dlsym(driver, "cuDeviceGetCount")) : nullptr;
+    int count = 0;
+    return get_count && get_count(&count) == CUDA_SUCCESS ? count : 0;
+}
+
+void write_process_name(std::FILE* file, int device) {
+    const std::string owner = device < 0 ? "host" : "GPU " + std::to_string(device);
+    std::fprintf(file,
+                 "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"args\": {\"name\": "
+                 "%s}},\n",
+                 device + 1, quoted(owner).c_str());
+}
+
 void write_names(std::FILE* file, const std::vector<Entry>& entries) {
+    for (int device = -1; device < visible_gpus(); ++device)
+        write_process_name(file, device);
     std::set<std::pair<int, std::uint32_t>> named;
     for (const Entry& entry : entries) {
         if (!named.insert({entry.device, entry.row}).second) continue;
-        const std::string owner = entry.device < 0 ? "host" : "GPU " + std::to_string(entry.device);
         const std::string row =
             (entry.device < 0 ? "thread " : "stream ") + std::to_string(entry.row);
-        std::fprintf(
-            file,
-            "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"args\": {\"name\": "
-            "%s}},\n{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %u, "
-            "\"args\": {\"name\": %s}},\n",
-            entry.device + 1, quoted(owner).c_str(), entry.device + 1, entry.row,
-            quoted(row).c_str());
+        std::fprintf(file,
+                     "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %u, "
+                     "\"args\": {\"name\": %s}},\n",
+                     entry.device + 1, entry.row, quoted(row).c_str());
     }
 }
 

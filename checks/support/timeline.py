@@ -44,16 +44,25 @@ class TraceError(Exception):
     """What is wrong with a trace, in one sentence."""
 
 
-def read(path):
-    """The spans of a trace, their times counted from the first."""
+def events_of(path):
     try:
-        events = json.loads(Path(path).read_text(encoding="utf-8"))["traceEvents"]
+        return json.loads(Path(path).read_text(encoding="utf-8"))["traceEvents"]
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise TraceError(f"{path} is no timeline: it has no list of traceEvents") from error
-    owners = {event["pid"]: event["args"]["name"] for event in events
-              if event.get("ph") == "M" and event.get("name") == "process_name"}
+
+
+def owners_in(events):
+    """{process: "host" or a GPU's name}"""
+    return {event["pid"]: event["args"]["name"] for event in events
+            if event.get("ph") == "M" and event.get("name") == "process_name"}
+
+
+def read(path):
+    """The spans of a trace, their times counted from the first."""
+    events = events_of(path)
+    owners = owners_in(events)
     spans = [Span(owners.get(event["pid"], "?"), event["cat"], event["name"], event["ts"] / 1e3,
                   (event["ts"] + event["dur"]) / 1e3)
              for event in events if event.get("ph") == "X" and event.get("cat") in KINDS]
@@ -64,6 +73,22 @@ def read(path):
         span.begin -= first
         span.end -= first
     return spans
+
+
+def unused(path):
+    """A sentence for each stretch of GPUs that were there and did nothing from begin to end."""
+    events = events_of(path)
+    owners = owners_in(events)
+    working = {owners.get(event["pid"]) for event in events if event.get("ph") == "X"}
+    numbers = sorted(int(owner.split()[1]) for owner in owners.values() if owner != "host" and owner not in working)
+    stretches = []
+    for number in numbers:
+        if stretches and number == stretches[-1][1] + 1:
+            stretches[-1][1] = number
+        else:
+            stretches.append([number, number])
+    for first, last in stretches:
+        yield f"GPU {first}" + (f" to GPU {last}" if last > first else "") + ": did nothing"
 
 
 def part_of(spans, begin, end):
@@ -237,7 +262,7 @@ def show(path, part=None, picture=None, title="timeline"):
     for line in draw(spans):
         print(line)
     print()
-    for line in figures(spans):
+    for line in [*figures(spans), *unused(path)]:
         print(line)
     if picture:
         Path(picture).write_text(svg(spans, title), encoding="utf-8")

@@ -21,7 +21,8 @@ public:
     void add(const Operation& operation);
     /// Something that a host thread did or waited for, up to its clock.
     void add(const HostThread& thread, const std::string& what, const char* category, double begin);
-    void write(const std::string& node_name) const;
+    /// Names every GPU, those without work too.
+    void write(const std::string& node_name, int gpus) const;
 
 private:
     explicit Trace(std::string path) : path_(std::move(path)) {}

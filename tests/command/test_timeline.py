@@ -40,6 +40,16 @@ class Traces(unittest.TestCase):
         self.assertEqual([(one.owner, one.kind, one.begin, one.end) for one in spans],
                          [("GPU 0", "kernel", 1.0, 2.0), ("GPU 0", "H2D", 0.0, 0.5)])
 
+    def test_gpus_without_work_are_named(self):
+        self.write([
+            *({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}
+              for pid, name in enumerate(["host", "GPU 0", "GPU 1", "GPU 2", "GPU 3", "GPU 4"])),
+            {"ph": "X", "name": "a", "cat": "kernel", "pid": 3, "tid": 1, "ts": 0, "dur": 1000},
+            {"ph": "X", "name": "b", "cat": "wait", "pid": 0, "tid": 1, "ts": 0, "dur": 1000},
+        ])
+        self.assertEqual(list(timeline.unused(self.path)),
+                         ["GPU 0 to GPU 1: did nothing", "GPU 3 to GPU 4: did nothing"])
+
     def test_what_is_no_timeline_is_an_error(self):
         for text in ["", "{}", "[1]", '{"traceEvents": []}']:
             self.path.write_text(text)
@@ -100,9 +110,11 @@ class Recorded(unittest.TestCase):
     def test_a_program_on_the_simulated_node(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "trace.json"
-            variables = dict(os.environ, LD_LIBRARY_PATH=LIBRARY_DIR, SIM_NODE="h200x1", SIM_TRACE=str(path))
+            variables = dict(os.environ, LD_LIBRARY_PATH=LIBRARY_DIR, SIM_NODE="h200x8", SIM_TRACE=str(path))
             subprocess.run([PROGRAM], env=variables, stdout=subprocess.DEVNULL, check=True)
             spans = timeline.read(path)
+            unused = list(timeline.unused(path))
+        self.assertEqual(unused, ["GPU 1 to GPU 7: did nothing"])
         kinds = {one.kind for one in spans}
         for kind in ["H2D", "D2H pageable", "kernel", "wait", "allocation"]:
             self.assertIn(kind, kinds)
