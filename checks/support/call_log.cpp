@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -290,6 +291,8 @@ std::uint64_t pool_attribute(cudaMemPoolAttr attribute, const void* value) {
     return *static_cast<const std::uint64_t*>(value);
 }
 
+std::atomic<bool> was_reset = false;
+
 bool recording() {
     if (inside) return false;
     const std::lock_guard lock(mutex);
@@ -486,6 +489,10 @@ std::string to_text(const Call& call) {
     return text.str();
 }
 
+bool device_was_reset() {
+    return was_reset;
+}
+
 } // namespace check
 
 // The wrapped calls. Each wrapper notes its arguments (`before`), asks the runtime unless the log
@@ -618,7 +625,10 @@ CHECK_PLAIN(cudaMemPoolSetAccess,
 
 CHECK_PLAIN(cudaSetDevice, (int device), (device), call.other_device = device);
 CHECK_PLAIN(cudaDeviceSynchronize, (), (), (void)0);
-CHECK_PLAIN(cudaDeviceReset, (), (), (void)0);
+extern "C" cudaError_t CUDARTAPI cudaDeviceReset() {
+    check::was_reset = true;
+    return reinterpret_cast<cudaError_t (*)()>(check::next_symbol("cudaDeviceReset"))();
+}
 CHECK_WRAP(cudaDeviceCanAccessPeer, (int* can, int device, int peer), (can, device, peer), false,
            call.other_device = peer,
            (passage.peers_apart() ? * can = 0, call.faked = true : false));

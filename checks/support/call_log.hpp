@@ -122,6 +122,9 @@ bool nothing_left(const CallLog& log, const std::string& when);
 /// CHECKs that no call failed but those that the log was asked to refuse.
 bool nothing_failed(const CallLog& log);
 
+/// Whether anybody has called cudaDeviceReset() in this process, recorded or not.
+bool device_was_reset();
+
 /// One call as text, such as "cudaMallocHost(8388608 bytes) on GPU 1: cudaSuccess".
 std::string to_text(const Call& call);
 

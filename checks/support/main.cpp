@@ -10,6 +10,7 @@
 #define CATCH_CONFIG_RUNNER
 #include "support/catch.hpp"
 
+#include "support/call_log.hpp"
 #include "support/devices.hpp"
 #include "support/pattern.hpp"
 #include "support/report_state.hpp"
@@ -218,6 +219,29 @@ std::string pattern_for(std::string_view name) {
     return pattern;
 }
 
+/// A failure that no assertion of the case is about. It goes first: the others may follow from it.
+void add_failure(const std::string& text, const std::string& meaning) {
+    check::ReportState& state = check::report_state();
+    state.failures.insert(state.failures.begin(), {"after the case", text});
+    state.of_failure = check::Explanation{meaning, ""};
+}
+
+/// Fails the case when the submission has left a GPU that nobody in this process can use as before.
+void look_for_ruins() {
+    if (check::device_was_reset())
+        add_failure("cudaDeviceReset() was called",
+                    "The reset takes from the whole process what it has on the GPU, the caller's "
+                    "memory, streams and events too. Free what you made, and nothing else.");
+    // An error that comes twice stays: the GPU's context is lost.
+    cudaDeviceSynchronize();
+    const cudaError_t error = cudaDeviceSynchronize();
+    if (error != cudaSuccess)
+        add_failure("the GPU is left unusable: " + std::string(cudaGetErrorName(error)) + ", " +
+                        cudaGetErrorString(error),
+                    "A kernel did what it must not do, and from then on every call of this process "
+                    "that needs the GPU fails.");
+}
+
 int run_case(Catch::Session& session, const std::string& name) {
     auto& config = session.configData();
     config.testsOrTags = {pattern_for(name)};
@@ -229,6 +253,8 @@ int run_case(Catch::Session& session, const std::string& name) {
     if (channel.socket >= 0) config.outputFilename = "/dev/null";
 #endif
     const int code = session.run();
+    const bool is_graded = channel.socket >= 0; // conformance cases ruin GPUs on purpose
+    if (is_graded && check::report_state().assertions > 0) look_for_ruins();
 
     using check::Verdict;
     const check::ReportState& state = check::report_state();

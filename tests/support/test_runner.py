@@ -57,6 +57,16 @@ class Submissions(unittest.TestCase):
     def test_forged_record(self):
         self.assert_fails(run("forges"), "before the check was complete")
 
+    def test_device_reset(self):
+        record = run("resets-the-device")
+        self.assert_fails(record, "cudaDeviceReset() was called")
+        self.assertIn("takes from the whole process", report(record))
+
+    def test_sticky_error(self):
+        record = run("leaves-a-sticky-error")
+        self.assert_fails(record, "the GPU is left unusable: cudaErrorIllegalAddress")
+        self.assertIn("A kernel did what it must not do", report(record))
+
     def test_child_left_behind(self):
         started = time.monotonic()
         self.assertEqual(run("leaves-a-child")["verdict"], "pass")
