@@ -1,6 +1,7 @@
 // What nvcc's generated code calls before `main`, and finding kernels and variables afterwards.
 #include "api/module.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -61,7 +62,7 @@ void initialise(Node& node, const ptx::Variable& variable, std::uint64_t address
                 const std::vector<std::uint64_t>& addresses) {
     std::byte* bytes = node.bytes_at(address);
     std::memset(bytes, 0, variable.bytes);
-    std::memcpy(bytes, variable.initial.data(), variable.initial.size());
+    std::copy(variable.initial.begin(), variable.initial.end(), bytes);
     for (const auto& [offset, index] : variable.relocations) {
         std::uint64_t target = 0;
         std::memcpy(&target, bytes + offset, sizeof target);

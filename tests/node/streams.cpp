@@ -23,6 +23,10 @@ struct Bench {
     Lock lock{node.mutex};
 
     Bench() { thread.clock = 0; } // not where an earlier case ended
+    ~Bench() { // work that is under way holds what it waits for, and the other way round
+        for (int index = 0; index < 2; ++index)
+            node.wait(gpu(index), thread, lock);
+    }
 
     Device& gpu(int index = 0) { return *node.device(index); }
     Stream& stream(bool blocking = true, int device = 0) {

@@ -1,5 +1,6 @@
 #include "harness.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -37,7 +38,7 @@ std::optional<Window> DeviceMemory::find(std::uint64_t address) {
 Device::Device(std::string text) : module(Module::parse(text)), text_(std::move(text)) {
     for (const Variable& variable : module->variables()) {
         variables.push_back(memory.allocate(variable.bytes));
-        std::memcpy(memory.at(variables.back()), variable.initial.data(), variable.initial.size());
+        std::copy(variable.initial.begin(), variable.initial.end(), memory.at(variables.back()));
     }
     for (std::size_t i = 0; i < variables.size(); ++i)
         for (const auto& [offset, target] : module->variables()[i].relocations) {
