@@ -72,7 +72,7 @@ template <class T> T read(const std::byte* from) {
 void collect(const std::byte* data, std::vector<Found>& found) {
     const auto header = read<Header>(data);
     if (header.magic != header_magic) malformed("the header does not start with its magic number");
-    if (header.header_bytes < sizeof(Header)) malformed("the header is too short");
+    if (header.header_bytes != sizeof(Header)) malformed("the header has another length than 16");
     const std::byte* position = data + header.header_bytes;
     std::uint64_t left = header.payload_bytes;
     while (left >= sizeof(Entry)) {
