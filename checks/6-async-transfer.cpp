@@ -305,7 +305,7 @@ struct TimedSize {
 
 TimedSize timed_size(std::size_t devices) {
     if (!check::simulated()) return {std::size_t{1} << 20, 12 * devices};
-    return {std::size_t{1} << 18, 4 * devices + 2};
+    return {std::size_t{1} << 18, 3 * devices + 1};
 }
 
 template <typename T> class Buffer {

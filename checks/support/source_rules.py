@@ -80,8 +80,9 @@ def symbols(*words):
 
 def about_object(source, object_file, libraries):
     """Whether an object leaves alone what belongs to the check, to CUDA, and what the check calls."""
-    known = {name for _, name in symbols("--extern-only", *libraries)} if libraries else set()
-    called = {name for _, name in symbols("--undefined-only", *libraries)} if libraries else set()
+    of_libraries = symbols("--extern-only", *libraries) if libraries else []
+    known = {name for _, name in of_libraries}
+    called = {name for kind, name in of_libraries if kind in UNDEFINED}
     for kind, name in symbols("--extern-only", object_file):
         if kind in UNDEFINED and OF_THE_CHECK.match(name):
             return f"{source} uses {name}, which belongs to the check"

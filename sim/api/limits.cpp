@@ -55,6 +55,23 @@ cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* preference) {
     });
 }
 
+// Banks of four bytes, whatever is asked for: the width is fixed on all GPUs since Maxwell.
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
+    return device_call([&](Call&) {
+        const bool known = config >= cudaSharedMemBankSizeDefault &&
+                           config <= cudaSharedMemBankSizeEightByte;
+        return known ? cudaSuccess : cudaErrorInvalidValue;
+    });
+}
+
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+    return device_call([&](Call&) {
+        if (!config) return cudaErrorInvalidValue;
+        *config = cudaSharedMemBankSizeFourByte;
+        return cudaSuccess;
+    });
+}
+
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
     return host_call([&](Call& call) {
         if (!device || !text) return cudaErrorInvalidValue;

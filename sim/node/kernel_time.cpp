@@ -56,8 +56,9 @@ int blocks_per_multiprocessor(const GpuFigures& gpu, const KernelShape& shape) {
     }
     if (shape.registers > 0) {
         const std::uint32_t rounded = (shape.registers + 7) / 8 * 8;
-        blocks = std::min<std::uint64_t>(blocks,
-                                         registers_per_multiprocessor / (rounded * warps * warp));
+        const std::uint64_t fit = registers_per_multiprocessor / (rounded * warps * warp);
+        // Only an estimate, as PTX does not say what a GPU's compiler needs: it refuses no block.
+        blocks = std::min(blocks, std::max<std::uint64_t>(fit, 1));
     }
     return static_cast<int>(blocks);
 }
