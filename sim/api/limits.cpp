@@ -58,8 +58,8 @@ cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* preference) {
 // Banks of four bytes, whatever is asked for: the width is fixed on all GPUs since Maxwell.
 cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
     return device_call([&](Call&) {
-        const bool known = config >= cudaSharedMemBankSizeDefault &&
-                           config <= cudaSharedMemBankSizeEightByte;
+        const bool known =
+            config >= cudaSharedMemBankSizeDefault && config <= cudaSharedMemBankSizeEightByte;
         return known ? cudaSuccess : cudaErrorInvalidValue;
     });
 }

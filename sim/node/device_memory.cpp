@@ -40,6 +40,12 @@ AddressRange reserve_addresses(std::uint64_t bytes) {
             static_cast<std::intptr_t>(reinterpret_cast<std::uint64_t>(shadow) - begin)};
 }
 
+void release_addresses(const AddressRange& range) {
+    munmap(reinterpret_cast<void*>(range.begin), range.bytes);
+    munmap(reinterpret_cast<void*>(range.begin + static_cast<std::uint64_t>(range.shadow)),
+           range.bytes);
+}
+
 DeviceMemory::DeviceMemory(AddressRange range, std::uint64_t total_bytes)
     : range_(range), total_(total_bytes), next_(range.begin) {}
 

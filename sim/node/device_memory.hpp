@@ -42,7 +42,7 @@ struct Freed {
 };
 
 /// Two address ranges of equal size: one for device pointers, without any access, and one with
-/// the bytes. Lives as long as the process.
+/// the bytes.
 struct AddressRange {
     std::uint64_t begin = 0;
     std::uint64_t bytes = 0;
@@ -53,6 +53,7 @@ struct AddressRange {
 /// Reserves address space for `bytes` of device pointers. Throws std::runtime_error when the
 /// process has not got it (a limit on virtual memory).
 AddressRange reserve_addresses(std::uint64_t bytes);
+void release_addresses(const AddressRange& range);
 
 class DeviceMemory {
 public:

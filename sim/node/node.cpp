@@ -39,6 +39,10 @@ Node::Node(NodeFile node_file)
     }
 }
 
+Node::~Node() {
+    release_addresses(addresses_);
+}
+
 Device* Node::device(int index) {
     if (index < 0 || index >= file.gpus) return nullptr;
     return devices[static_cast<std::size_t>(index)].get();

@@ -25,6 +25,7 @@ struct Place {
 class Node {
 public:
     explicit Node(NodeFile file);
+    ~Node();
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
 
