@@ -214,6 +214,8 @@ private:
             const Literal literal = literal_of(token);
             if (peek().is('('))
                 masked_address(index, offset, literal.bits, keep);
+            else if (literal.kind == Operand::Kind::float64 && type != Type::f32 && size < 8)
+                syntax_error(token, "a number of " + std::to_string(size) + " bytes");
             else
                 store(place, type, literal, negative);
         }

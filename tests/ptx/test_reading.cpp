@@ -185,6 +185,14 @@ TEST_CASE("a text with a changed character is an error or another module") {
     SUCCEED("no crash");
 }
 
+TEST_CASE("a value that is larger than its variable is an error") {
+    const std::string head = ".version 8.0\n.target sm_75\n.address_size 64\n.global ";
+    CHECK_THROWS_AS(sim::ptx::Module::parse(head + ".align 4 .b8 v[1] = {0.5};\n"), Error);
+    CHECK_THROWS_AS(sim::ptx::Module::parse(head + ".b32 v = 0d3ff0000000000000;\n"), Error);
+    CHECK_NOTHROW(sim::ptx::Module::parse(head + ".f32 v = 0d3ff0000000000000;\n"));
+    CHECK_NOTHROW(sim::ptx::Module::parse(head + ".b64 v = 0d3ff0000000000000;\n"));
+}
+
 TEST_CASE("functions and variables of another file are found by name") {
     const std::string first = ".version 8.0\n.target sm_75\n.address_size 64\n"
                               ".extern .func (.param .b32 result) triple(.param .b32 x);\n"
